@@ -1,0 +1,46 @@
+"""The errors that a caller may want to catch.
+
+SetAugError
+├── DataError          a row of the input is not what it should be
+├── FileError          a file cannot be read or written as asked
+└── MissingExtraError  an optional dependency is not installed
+
+Bad arguments raise ``ValueError`` or ``TypeError``.
+"""
+
+
+class SetAugError(Exception):
+    """Base of all errors that this package raises on purpose."""
+
+
+class DataError(SetAugError):
+    """Report a row of the input that is not what it should be.
+
+    Parameters
+    ----------
+    problem
+        What is wrong, with the offending value.
+    source, line
+        Where: the file's name and the line (or row) number, where they are known.
+
+    """
+
+    def __init__(self, problem: str, *, source: str | None = None, line: int | None = None) -> None:
+        self.problem = problem
+        self.source = source
+        self.line = line
+        where = "" if line is None else f"line {line}"
+        if source is not None:
+            where = f"{where} of {source}" if where else source
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class FileError(SetAugError):
+    """Report a file that cannot be read or written as asked."""
+
+
+class MissingExtraError(SetAugError, ImportError):
+    """Report an optional dependency that is not installed, and how to install it."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an optional dependency: pip install 'setaug[{extra}]'")

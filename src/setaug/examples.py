@@ -1,0 +1,304 @@
+"""A text with its labels, and where it comes from: JSONL, CSV, TSV, Parquet or Hugging Face data sets.
+
+Rows are read one after the other, so memory does not grow with their number.
+"""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, cast
+
+import orjson
+
+from setaug.errors import DataError, FileError, MissingExtraError
+from setaug.files import BROKEN_ARCHIVE, KINDS, display_name, kind_of, open_input
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Hold a text and its label set.
+
+    Labels keep the order in which they were given; a label that is given twice counts once.
+
+    Examples
+    --------
+    >>> Example("We won!", ["joy", "pride", "joy"]).labels
+    ('joy', 'pride')
+
+    """
+
+    text: str
+    labels: tuple[str, ...]
+    id: str | int | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Whatever else the row holds."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise DataError(f'"text" must be a string, got {shown(self.text)}.')
+        object.__setattr__(self, "labels", check_labels(self.labels, "labels"))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Hold a prompt and the completion that a model learns to write for it."""
+
+    prompt: str
+    completion: str
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Fields of the example's row that were carried along."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Skipped:
+    """Count rows that were left out, and keep what was wrong with the first few."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, error: DataError) -> None:
+        """Note one row."""
+        self.count += 1
+        if len(self.first) < 5:
+            self.first.append(str(error))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Columns:
+    """Say where in a row the text and the labels stand."""
+
+    text: str = "text"
+    labels: str = "labels"
+    delimiter: str = ";"
+    """What separates the labels in one cell of a CSV or TSV file."""
+
+    def example(self, row: Mapping[str, Any]) -> Example:
+        """Check a row and make an example of it."""
+        for name in (self.text, self.labels):
+            if name not in row:
+                present = ", ".join(f'"{key}"' for key in row) or "no field at all"
+                raise DataError(f'field "{name}" is missing; the row has {present}.')
+        text = row[self.text]
+        if not isinstance(text, str):
+            raise DataError(f'"{self.text}" must be a string, got {shown(text)}.')
+        labels = check_labels(row[self.labels], self.labels)
+        fields = {key: value for key, value in row.items() if key not in (self.text, self.labels)}
+        return Example(text, labels, fields.get("id"), fields)
+
+
+def check_labels(labels: object, name: str) -> tuple[str, ...]:
+    """Give the different labels in the order given, or say what is wrong with them."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable) or isinstance(labels, Mapping):
+        raise DataError(f'"{name}" must be a list of strings, got {shown(labels)}.')
+    different: dict[str, None] = {}
+    for label in labels:
+        if not isinstance(label, str):
+            raise DataError(f'"{name}" must be a list of strings, got {shown(label)} in it.')
+        if not label.strip():
+            raise DataError(f'"{name}" holds an empty or blank label: {shown(label)}.')
+        different[label] = None
+    return tuple(different)
+
+
+def shown(value: object) -> str:
+    """Show a value in a message as JSON, cut short where it is long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+Data: TypeAlias = Iterable[Example] | Iterable[Mapping[str, Any]]
+"""Examples, or rows such as those of a Hugging Face data set."""
+
+
+def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]:
+    """Give examples from examples, from rows (any mappings) or from a Hugging Face ``Dataset``.
+
+    Class labels that a data set stores as numbers come back by name.
+
+    Examples
+    --------
+    >>> list(as_examples([{"text": "We won!", "labels": ["joy"]}]))
+    [Example(text='We won!', labels=('joy',), id=None, fields={})]
+
+    """
+    columns = columns or Columns()
+    names = _class_names(data, columns.labels)
+    for number, item in enumerate(data, 1):
+        if isinstance(item, Example):
+            yield item
+            continue
+        if not isinstance(item, Mapping):
+            raise TypeError(f"expected examples or rows (mappings), got {shown(item)}.")
+        row = item
+        if names is not None:
+            row = {**item, columns.labels: [names[label] for label in item[columns.labels]]}
+        try:
+            yield columns.example(row)
+        except DataError as error:
+            raise DataError(error.problem, source="the data", line=number) from None
+
+
+def _class_names(data: object, column: str) -> list[str] | None:
+    """Look up the names of a data set's class labels (``List(ClassLabel(...))``)."""
+    features = getattr(data, "features", None) or {}
+    inner = getattr(features.get(column), "feature", None)
+    return getattr(inner, "names", None)
+
+
+def read_examples(
+    path: str | Path,
+    *,
+    text_field: str = "text",
+    labels_field: str = "labels",
+    delimiter: str = ";",
+    kind: str | None = None,
+    skipped: Skipped | None = None,
+) -> Iterator[Example]:
+    """Read the examples of a file one after the other.
+
+    Parameters
+    ----------
+    path
+        A ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, the first three also with ``.gz`` or ``.zst``
+        behind; ``-`` is standard input.
+    kind
+        The kind of file, where its name does not tell.
+    delimiter
+        What separates the labels in a CSV or TSV cell; white space around a label is dropped there.
+    skipped
+        Where given, rows that are bad are noted there and left out; otherwise the first one raises `DataError`.
+
+    """
+    columns = Columns(text=text_field, labels=labels_field, delimiter=delimiter)
+    with open_input(path) as stream:
+        for _, example in read_stream(stream, display_name(path), kind or kind_of(path), columns, skipped):
+            yield example
+
+
+def read_stream(
+    stream: BinaryIO, name: str, kind: str, columns: Columns, skipped: Skipped | None
+) -> Iterator[tuple[int, Example]]:
+    """Read the examples of an open file, each with the number of labels that it repeated."""
+    if kind not in _READERS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    try:
+        for line, read_row in _READERS[kind](stream, columns):
+            try:
+                row = read_row()
+                example = columns.example(row)
+                yield len(row[columns.labels]) - len(example.labels), example
+            except DataError as error:
+                located = DataError(error.problem, source=name, line=line)
+                if skipped is None:
+                    raise located from None
+                skipped.add(located)
+    except BROKEN_ARCHIVE as error:
+        raise FileError(f"{name} is damaged: {error}.") from None
+
+
+Rows: TypeAlias = Iterator[tuple[int, Callable[[], Mapping[str, Any]]]]
+"""Line numbers, each with a function that reads the row there or raises `DataError`."""
+
+
+def _jsonl_rows(stream: BinaryIO, columns: Columns) -> Rows:
+    for number, line in enumerate(io.BufferedReader(cast(Any, stream), 1 << 20), 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            yield number, lambda line=line: parse_json_row(line)  # type: ignore[misc]
+
+
+def parse_json_row(line: bytes) -> dict[str, Any]:
+    """Read one line of a JSONL file."""
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        try:
+            line.decode()
+        except UnicodeDecodeError as undecodable:
+            at = undecodable.start
+            around = line[max(at - 20, 0) : at + 20]
+            raise DataError(f"invalid UTF-8, byte {line[at]:#04x} at column {at + 1}: {around!r}.") from None
+        raise DataError(f"not valid JSON, {error.msg} at column {error.colno}: {_excerpt(line)}") from None
+    if not isinstance(row, dict):
+        raise DataError(f"must be a JSON object, got {shown(row)}.")
+    return row
+
+
+def _excerpt(line: bytes) -> str:
+    text = line.decode(errors="replace").strip()
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _csv_rows(stream: BinaryIO, columns: Columns) -> Rows:
+    yield from _delimited_rows(stream, columns, ",")
+
+
+def _tsv_rows(stream: BinaryIO, columns: Columns) -> Rows:
+    yield from _delimited_rows(stream, columns, "\t")
+
+
+def _delimited_rows(stream: BinaryIO, columns: Columns, separator: str) -> Rows:
+    csv.field_size_limit(sys.maxsize)  # a text may be longer than the module's 128 KiB
+    # Bytes that are no UTF-8 become lone surrogates, so that one bad row does not end the reading.
+    text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+    reader = csv.reader(text, delimiter=separator)
+    header = next(reader, None)
+    if header is None:
+        return
+    for name in (columns.text, columns.labels):
+        if name not in header:
+            raise DataError(f'column "{name}" is missing; the header has {", ".join(map(shown, header))}.')
+    start = reader.line_num + 1
+    for cells in reader:
+        if cells:
+            yield start, lambda cells=cells: _csv_row(header, cells, columns)  # type: ignore[misc]
+        start = reader.line_num + 1
+
+
+def _csv_row(header: list[str], cells: list[str], columns: Columns) -> Mapping[str, Any]:
+    for cell in cells:
+        if not cell.isascii() and any("\ud800" <= char <= "\udfff" for char in cell):
+            around = cell.encode(errors="surrogateescape")[:40]
+            raise DataError(f"invalid UTF-8 in {around!r}.")
+    if len(cells) > len(header):
+        raise DataError(
+            f"{len(cells)} cells where the header has {len(header)}: {shown(cells[len(header)])}."
+        )
+    row: dict[str, Any] = dict(zip(header, cells, strict=False))
+    if columns.labels in row:
+        cell = row[columns.labels]
+        row[columns.labels] = (
+            [label.strip() for label in cell.split(columns.delimiter)] if cell.strip() else []
+        )
+    return row
+
+
+def _parquet_rows(stream: BinaryIO, columns: Columns) -> Rows:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise MissingExtraError("Reading Parquet", "parquet") from None
+    try:
+        table = parquet.ParquetFile(stream)
+        rows = chain.from_iterable(batch.to_pylist() for batch in table.iter_batches(batch_size=1024))
+        for number, row in enumerate(rows, 1):
+            yield number, lambda row=row: row  # type: ignore[misc]
+    except (ArrowException, OSError) as error:
+        raise FileError(f"not a Parquet file that can be read: {error}") from None
+
+
+_READERS: dict[str, Callable[[BinaryIO, Columns], Rows]] = {
+    "jsonl": _jsonl_rows,
+    "csv": _csv_rows,
+    "tsv": _tsv_rows,
+    "parquet": _parquet_rows,
+}

@@ -1,0 +1,133 @@
+"""Open files by name: compression by suffix, ``-`` for the standard streams, output whole or not at all."""
+
+import gzip
+import io
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import zstandard
+
+from setaug.errors import FileError
+
+KINDS = ("jsonl", "csv", "tsv", "parquet")
+_SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+}
+_COMPRESSED = (".gz", ".zst")
+BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
+"""What reading a damaged compressed file raises."""
+
+
+def kind_of(path: str | Path) -> str:
+    """Tell the kind of file from its name; a standard stream is JSONL.
+
+    Examples
+    --------
+    >>> kind_of("train.tsv.gz"), kind_of("-")
+    ('tsv', 'jsonl')
+
+    """
+    if str(path) == "-":
+        return "jsonl"
+    name = Path(path)
+    stem = Path(name.stem) if name.suffix.lower() in _COMPRESSED else name
+    kind = _SUFFIXES.get(stem.suffix.lower())
+    if kind is None:
+        raise FileError(
+            f"{path}: cannot tell the kind of file from its name; expected a suffix among "
+            f"{', '.join(_SUFFIXES)}, with .gz or .zst behind it where it is compressed."
+        )
+    return kind
+
+
+def display_name(path: str | Path) -> str:
+    """Give the name by which messages call a file."""
+    return "standard input" if str(path) == "-" else Path(path).name
+
+
+@contextmanager
+def open_input(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, decompressed by suffix.
+
+    Standard input is copied to a temporary file first, so that it can be read as often as any other file; the
+    caller keeps it open for as long as it needs to rewind it.
+    """
+    if str(path) == "-":
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
+            copy.seek(0)
+            yield cast(BinaryIO, copy)
+        return
+    try:
+        raw = open(path, "rb", buffering=0)
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from None
+    with raw:
+        match Path(path).suffix.lower():
+            case ".gz":
+                with gzip.open(raw) as stream:
+                    yield cast(BinaryIO, stream)
+            case ".zst":
+                with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as reader:
+                    yield cast(BinaryIO, reader)
+            case _:
+                yield cast(BinaryIO, raw)
+
+
+@contextmanager
+def open_output(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for writing bytes, compressed by suffix; it appears under its name only once it is whole.
+
+    The bytes go to a hidden file in the same folder, which is renamed at the end, or removed after an error.
+    What is no regular file (``-`` for standard output, a device, a pipe) is written to directly.
+    """
+    if str(path) == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise FileError(f"cannot write {path}: it is a folder.")
+    is_special = target.exists() and not target.is_file()
+    beside = target if is_special else target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        raw = open(beside, "wb", buffering=0)
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror}.") from None
+    try:
+        with raw, _compressed(raw, target.suffix.lower()) as stream:
+            yield stream
+        if not is_special:
+            os.replace(beside, target)
+    except BaseException:
+        if not is_special:
+            with suppress(FileNotFoundError):
+                os.unlink(beside)
+        raise
+
+
+@contextmanager
+def _compressed(raw: io.FileIO, suffix: str) -> Iterator[BinaryIO]:
+    match suffix:
+        case ".gz":
+            # No name and no time in the header: the same content gives the same bytes.
+            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as stream:
+                yield cast(BinaryIO, stream)
+        case ".zst":
+            with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as writer:
+                yield cast(BinaryIO, writer)
+        case _:
+            with io.BufferedWriter(raw, 1 << 20) as buffered:
+                yield cast(BinaryIO, buffered)

@@ -1,0 +1,142 @@
+"""Which label goes before which (Algorithm 1, line 3), compared exactly.
+
+Label b is written before label a when ``pmi(a, b) > min_pmi`` and a is more than `min_ratio` times as frequent as b:
+in the difference of the two conditional log-probabilities the joint probability cancels. With n sets, that is
+
+    n_ab * n > 2**min_pmi * n_a * n_b    and    n_a > min_ratio * n_b
+
+Counts are whole numbers and are compared as such: a difference of logarithms would turn ties into edges.
+"""
+
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Keys: TypeAlias = NDArray[np.uint64]
+Number: TypeAlias = int | float | Fraction
+SHIFT = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Thresholds:
+    """Say how dependent and how unlike in frequency two labels must be to have a fixed order.
+
+    Parameters
+    ----------
+    min_pmi
+        The paper's alpha, in bits: the pointwise mutual information must be above it.
+    min_ratio
+        The paper's ``2**beta``: the later label must be more than this many times as frequent as the earlier one.
+
+    Examples
+    --------
+    >>> Thresholds(min_ratio=0.5)
+    Traceback (most recent call last):
+      ...
+    ValueError: min_ratio must be at least 1, got 0.5.
+
+    """
+
+    min_pmi: Number = 1.0
+    min_ratio: Number = 3.0
+    _pmi: Fraction = field(init=False, repr=False, compare=False)
+    _ratio: Fraction = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_pmi", _as_fraction("min_pmi", self.min_pmi))
+        object.__setattr__(self, "_ratio", _as_fraction("min_ratio", self.min_ratio))
+        if self._ratio < 1:
+            raise ValueError(f"min_ratio must be at least 1, got {self.min_ratio}.")
+        if abs(self._pmi) > 1000:
+            raise ValueError(f"min_pmi must be a number of bits between -1000 and 1000, got {self.min_pmi}.")
+
+    def exceeds_pmi(self, n_both: int, n_a: int, n_b: int, n_sets: int) -> bool:
+        """Tell whether the pmi of two labels is above `min_pmi`."""
+        if n_both == 0:
+            return False
+        above, below = n_both * n_sets, n_a * n_b
+        if self._pmi.denominator == 1:
+            bits = self._pmi.numerator
+            return above > below << bits if bits >= 0 else above << -bits > below
+        # 2**min_pmi is irrational here, so the two sides never tie and enough digits decide.
+        digits = 40
+        while True:
+            with localcontext() as context:
+                context.prec = digits
+                log_ratio = (Decimal(above) / Decimal(below)).ln() / Decimal(2).ln()
+                difference = log_ratio - Decimal(self._pmi.numerator) / Decimal(self._pmi.denominator)
+            if abs(difference) > Decimal(10) ** (6 - digits):
+                return difference > 0
+            digits *= 2
+
+    def exceeds_ratio(self, n_later: int, n_earlier: int) -> bool:
+        """Tell whether one label is more than `min_ratio` times as frequent as another."""
+        return n_later * self._ratio.denominator > n_earlier * self._ratio.numerator
+
+    def floors(self, counts: Ints) -> Ints:
+        """Give for each count the largest count that is *not* more than `min_ratio` times as large."""
+        numerator, denominator = self._ratio.numerator, self._ratio.denominator
+        if len(counts) == 0 or int(counts.max()) * numerator < 1 << 63:
+            return counts * np.int64(numerator) // np.int64(denominator)
+        different, which = np.unique(counts, return_inverse=True)
+        most = np.iinfo(np.int64).max
+        return np.array([min(int(n) * numerator // denominator, most) for n in different], np.int64)[which]
+
+    def sure_cap(self, n_sets: int) -> float:
+        """Give a bound: two labels that occur together at all and whose counts' product is below it exceed `min_pmi`."""
+        return float(n_sets) * 2.0 ** -float(self._pmi) * (1 - 1e-9)
+
+    def exceed_pmi(self, n_both: Ints, n_a: Ints, n_b: Ints, n_sets: int) -> NDArray[np.bool_]:
+        """Tell for many pairs at once, exactly, whether their pmi is above `min_pmi`."""
+        scale = 2.0 ** float(self._pmi)
+        share = n_both * (float(n_sets) / scale) / (n_a.astype(float) * n_b.astype(float))
+        result = share > 1
+        for close in np.flatnonzero(np.abs(share - 1) < 1e-9):
+            result[close] = self.exceeds_pmi(int(n_both[close]), int(n_a[close]), int(n_b[close]), n_sets)
+        return result
+
+
+def _as_fraction(name: str, value: Number) -> Fraction:
+    """Read a number as it is written: 1.2 is 6/5, so that 6 is not more than 1.2 times 5."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.number):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    try:
+        return value if isinstance(value, Fraction) else Fraction(str(value))
+    except ValueError:
+        raise ValueError(f"{name} must be a finite number, got {value}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTable:
+    """Hold what the compiled loops need to tell whether one label goes before another."""
+
+    counts: Ints
+    """How many sets hold each label."""
+    floors: Ints
+    """For each label, the largest count that gives no edge from it."""
+    keys: Keys
+    """The edges that are looked up: first label's id * 2**32 + second label's."""
+    cap: float = 0.0
+    """Labels of one set whose counts' product is below this have an edge that need not be looked up.
+    Zero unless each set occurs in the data that was counted."""
+
+
+def edges_among(
+    pairs: Keys, n_both: Ints, counts: Ints, n_sets: int, thresholds: Thresholds, *, cap: float = 0.0
+) -> EdgeTable:
+    """Find the edges among counted pairs of labels (keys as `kernels.pair_keys` makes them)."""
+    low, high = (pairs >> SHIFT).astype(np.int64), (pairs & LOW).astype(np.int64)
+    first = np.where(counts[low] <= counts[high], low, high)
+    then = low + high - first
+    floors = thresholds.floors(counts)
+    chosen = np.flatnonzero(counts[then] > floors[first])
+    first, then, n_both = first[chosen], then[chosen], n_both[chosen]
+    chosen = thresholds.exceed_pmi(n_both, counts[first], counts[then], n_sets)
+    keys = first[chosen].astype(np.uint64) << SHIFT | then[chosen].astype(np.uint64)
+    return EdgeTable(counts, floors, np.sort(keys), cap)

@@ -1,0 +1,185 @@
+"""Ways to choose orders for label sets: TSAMPLE, its reverse and the paper's baselines, behind one protocol."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setaug.orders.edges import EdgeTable, Ints
+from setaug.orders.extensions import Extensions
+from setaug.orders.statistics import SetBatch
+from setaug.orders.streams import Stream
+
+ORDERINGS = ("topological", "reversed", "random", "frequency", "given")
+Positions: TypeAlias = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderBatch:
+    """Hold orders for many sets."""
+
+    positions: Positions
+    """Row j holds the j-th order of each set, one set after the other: places in the set as given."""
+    n_edges: Ints
+    """The number of edges that constrain each set."""
+    log2_orders: NDArray[np.float64]
+    """The log2 of the number of orders that each set allows; nan where it is too large a set to count them."""
+
+
+class Ordering(Protocol):
+    """Choose orders for label sets."""
+
+    def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
+        """Choose so many orders for each set.
+
+        They depend on the seed, the set and its index (the first set's is `first_index`), and on nothing else.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class TopologicalOrdering:
+    """Draw orders that the order graph allows: specific labels before general ones (TSAMPLE)."""
+
+    edges: EdgeTable
+    sampler: str = "uniform"
+    distinct: bool = False
+    reverse: bool = False
+    """Whether to turn each order round: the paper's check that the direction matters."""
+
+    @cached_property
+    def _table(self) -> NDArray[np.uint64]:
+        from setaug.orders.kernels import hash_keys
+
+        return hash_keys(self.edges.keys)  # type: ignore[no-any-return]
+
+    def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
+        """Draw orders, each set's uniformly or the quick way."""
+        from setaug.orders.kernels import draw_topological
+
+        positions = np.empty((n_orders, len(batch.ids)), np.int32)
+        n_edges, log2_orders = np.empty(len(batch), np.int64), np.empty(len(batch))
+        edges = self.edges
+        draw_topological(
+            batch.starts,
+            batch.ids,
+            edges.counts,
+            edges.floors,
+            edges.cap,
+            self._table,
+            np.uint64(seed),
+            first_index,
+            self.sampler == "quick",
+            self.distinct,
+            positions,
+            n_edges,
+            log2_orders,
+        )
+        if self.distinct:
+            for large in np.flatnonzero(np.isnan(log2_orders)):
+                self._draw_large(batch, int(large), Stream(seed, first_index + int(large)), positions)
+        if self.reverse:
+            sizes = np.diff(batch.starts)
+            positions = positions[
+                :, np.repeat(batch.starts[1:] + batch.starts[:-1] - 1, sizes) - np.arange(len(batch.ids))
+            ]
+        return OrderBatch(positions, n_edges, log2_orders)
+
+    def _draw_large(self, batch: SetBatch, which: int, stream: Stream, positions: Positions) -> None:
+        """Draw different orders for a set that the compiled loop leaves to us."""
+        start, end = batch.starts[which], batch.starts[which + 1]
+        labels = batch.ids[start:end].tolist()
+        pairs = [
+            (i, j)
+            for i in range(len(labels))
+            for j in range(len(labels))
+            if self._is_edge(labels[i], labels[j])
+        ]
+        extensions = Extensions(len(labels), pairs)
+        drawn = extensions.draw_many(len(positions), stream, quick=self.sampler == "quick", distinct=True)
+        positions[:, start:end] = drawn
+
+    def _is_edge(self, first: int, then: int) -> bool:
+        from setaug.orders.kernels import is_edge
+
+        edges = self.edges
+        return bool(is_edge(first, then, edges.counts, edges.floors, edges.cap, self._table))
+
+
+@dataclass(frozen=True)
+class RandomOrdering:
+    """Draw any order, each with the same chance."""
+
+    distinct: bool = False
+
+    def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
+        """Draw orders at random."""
+        from setaug.orders.kernels import draw_random
+
+        positions = np.empty((n_orders, len(batch.ids)), np.int32)
+        draw_random(batch.starts, np.uint64(seed), first_index, self.distinct, positions)
+        return _unconstrained(batch, positions)
+
+
+@dataclass(frozen=True)
+class FrequencyOrdering:
+    """Write frequent labels first; always the same order."""
+
+    ranks: Ints
+    """The place of each label, by id, when all are sorted from frequent to rare. Labels never seen come last."""
+
+    def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
+        """Sort each set, so many times over."""
+        sizes = np.diff(batch.starts)
+        ranks = np.append(self.ranks, len(self.ranks))[batch.ids]  # the id -1 finds the last
+        which = np.repeat(np.arange(len(batch)), sizes)
+        in_order = np.lexsort((ranks, which))
+        positions = (in_order - np.repeat(batch.starts[:-1], sizes)).astype(np.int32)
+        return _fixed(batch, np.tile(positions, (n_orders, 1)))
+
+
+@dataclass(frozen=True)
+class GivenOrdering:
+    """Keep the order in which the labels were given."""
+
+    def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
+        """Repeat each set as it is, so many times over."""
+        starts = np.repeat(batch.starts[:-1], np.diff(batch.starts))
+        positions = (np.arange(len(batch.ids)) - starts).astype(np.int32)
+        return _fixed(batch, np.tile(positions, (n_orders, 1)))
+
+
+def frequency_ranks(labels: list[str], counts: Ints) -> Ints:
+    """Rank labels from frequent to rare, equally frequent ones by name."""
+    ranks = np.empty(len(labels), np.int64)
+    ranks[sorted(range(len(labels)), key=lambda at: (-int(counts[at]), labels[at]))] = np.arange(len(labels))
+    return ranks
+
+
+def make_ordering(
+    name: str, *, labels: list[str], edges: EdgeTable, sampler: str = "uniform", distinct: bool = False
+) -> Ordering:
+    """Make an ordering by name, for labels that were counted."""
+    match name:
+        case "topological" | "reversed":
+            return TopologicalOrdering(edges, sampler, distinct, reverse=name == "reversed")
+        case "random":
+            return RandomOrdering(distinct)
+        case "frequency":
+            return FrequencyOrdering(frequency_ranks(labels, edges.counts))
+        case "given":
+            return GivenOrdering()
+        case _:
+            raise ValueError(f"ordering must be one of {', '.join(ORDERINGS)}, got {name!r}.")
+
+
+def _unconstrained(batch: SetBatch, positions: Positions) -> OrderBatch:
+    sizes = np.diff(batch.starts)
+    factorials = np.cumsum(np.log2(np.maximum(np.arange(sizes.max(initial=0) + 1), 1)))
+    return OrderBatch(positions, np.zeros(len(batch), np.int64), factorials[sizes])
+
+
+def _fixed(batch: SetBatch, positions: Positions) -> OrderBatch:
+    return OrderBatch(positions, np.zeros(len(batch), np.int64), np.zeros(len(batch)))

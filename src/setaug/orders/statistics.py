@@ -1,0 +1,272 @@
+"""Counts of labels and of pairs of labels (paper, section 3.1, "Learning pairwise constraints")."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log2
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from setaug.errors import FileError
+from setaug.files import BROKEN_ARCHIVE, open_input, open_output
+from setaug.orders.edges import LOW, SHIFT, EdgeTable, Ints, Keys, Thresholds, edges_among
+
+_MAX_PENDING = 1 << 22
+"""So many pairs are kept unsorted before they are added up (32 MB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetBatch:
+    """Hold many label sets as numbers: set i has the labels ``ids[starts[i]:starts[i + 1]]``."""
+
+    starts: Ints
+    ids: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @classmethod
+    def of(cls, sets: Iterable[Iterable[int]]) -> Self:
+        """Lay out sets of ids."""
+        ids: list[int] = []
+        starts = [0]
+        for members in sets:
+            ids.extend(members)
+            starts.append(len(ids))
+        return cls(np.array(starts, np.int64), np.array(ids, np.int32))
+
+
+class LabelStatistics:
+    """Count labels and pairs of labels over label sets.
+
+    Examples
+    --------
+    >>> sets = [{"match", "event"}, {"match", "event"}, {"concert", "event"}, {"person"}]
+    >>> statistics = LabelStatistics().update(sets)
+    >>> statistics.count("event"), statistics.pair_count("match", "event")
+    (3, 2)
+    >>> round(statistics.pmi("match", "event"), 3)
+    0.415
+    >>> statistics.ratio("event", "match")
+    Fraction(3, 2)
+
+    """
+
+    def __init__(self) -> None:
+        self.n_sets = 0
+        """The number of sets counted, empty ones included."""
+        self._ids: dict[str, int] = {}
+        self._counts: Ints = np.zeros(0, np.int64)
+        self._pairs: Keys = np.zeros(0, np.uint64)
+        self._pair_counts: Ints = np.zeros(0, np.int64)
+        self._pending: list[Keys] = []
+        self._n_pending = 0
+
+    @classmethod
+    def from_counts(
+        cls, n_sets: int, labels: Iterable[str], counts: Ints, pairs: Keys, pair_counts: Ints
+    ) -> "LabelStatistics":
+        """Take over counts made elsewhere; a label's id is its place, and the pairs' keys are sorted."""
+        statistics = cls()
+        statistics.n_sets = n_sets
+        statistics._ids = {label: at for at, label in enumerate(labels)}
+        statistics._counts, statistics._pairs, statistics._pair_counts = counts, pairs, pair_counts
+        return statistics
+
+    def update(self, label_sets: Iterable[Iterable[str]]) -> Self:
+        """Add label sets to the counts; a label that stands twice in a set counts once."""
+        chunk: list[list[int]] = []
+        for labels in label_sets:
+            if isinstance(labels, str):
+                raise TypeError(f"expected sets of labels, got the string {labels!r}.")
+            chunk.append([self._ids.setdefault(label, len(self._ids)) for label in dict.fromkeys(labels)])
+            if len(chunk) == 65536:
+                self._add(SetBatch.of(chunk))
+                chunk = []
+        self._add(SetBatch.of(chunk))
+        return self
+
+    def _add(self, batch: SetBatch) -> None:
+        from setaug.orders.kernels import pair_keys
+
+        if len(batch) == 0:
+            return
+        self.n_sets += len(batch)
+        if len(self._counts) < len(self._ids):
+            self._counts = np.concatenate(
+                [self._counts, np.zeros(len(self._ids) - len(self._counts), np.int64)]
+            )
+        self._counts += np.bincount(batch.ids, minlength=len(self._counts))
+        keys = pair_keys(batch.starts, batch.ids)
+        self._pending.append(keys)
+        self._n_pending += len(keys)
+        if self._n_pending > max(_MAX_PENDING, len(self._pairs)):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Add up the pairs that were only noted so far."""
+        if self._pending:
+            keys, counts = np.unique(np.concatenate(self._pending), return_counts=True)
+            self._pairs, self._pair_counts = add_counts(self._pairs, self._pair_counts, keys, counts)
+            self._pending, self._n_pending = [], 0
+
+    def merge(self, other: "LabelStatistics") -> "LabelStatistics":
+        """Give the statistics of both parts together; in whatever way parts are merged, the result is the same."""
+        merged = LabelStatistics()
+        merged.n_sets = self.n_sets + other.n_sets
+        merged._ids = dict(self._ids)
+        renumbered = np.array(
+            [merged._ids.setdefault(label, len(merged._ids)) for label in other._ids], np.int64
+        )
+        merged._counts = np.zeros(len(merged._ids), np.int64)
+        merged._counts[: len(self._counts)] = self._counts
+        merged._counts[renumbered] += other._counts
+        self._settle()
+        other._settle()
+        pairs = _renumber(other._pairs, renumbered)
+        by_key = np.argsort(pairs)
+        merged._pairs, merged._pair_counts = add_counts(
+            self._pairs, self._pair_counts, pairs[by_key], other._pair_counts[by_key]
+        )
+        return merged
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels seen; the place of a label is its id."""
+        return list(self._ids)
+
+    @property
+    def ids(self) -> dict[str, int]:
+        """The id of each label seen."""
+        return self._ids
+
+    @property
+    def counts(self) -> Ints:
+        """How many sets hold each label, by id."""
+        return self._counts
+
+    @property
+    def pairs(self) -> tuple[Ints, Ints, Ints]:
+        """The pairs that occur, as three arrays: the two ids, and how many sets hold both."""
+        self._settle()
+        return (
+            (self._pairs >> SHIFT).astype(np.int64),
+            (self._pairs & LOW).astype(np.int64),
+            self._pair_counts,
+        )
+
+    def count(self, label: str) -> int:
+        """Tell how many sets hold a label."""
+        at = self._ids.get(label)
+        return 0 if at is None else int(self._counts[at])
+
+    def pair_count(self, a: str, b: str) -> int:
+        """Tell how many sets hold both of two different labels."""
+        if a not in self._ids or b not in self._ids:
+            return 0
+        self._settle()
+        low, high = sorted((self._ids[a], self._ids[b]))
+        key = np.uint64(low << 32 | high)
+        at = int(np.searchsorted(self._pairs, key))
+        return int(self._pair_counts[at]) if at < len(self._pairs) and self._pairs[at] == key else 0
+
+    def pmi(self, a: str, b: str) -> float:
+        """Give the pointwise mutual information of two labels in bits; minus infinity if they never meet."""
+        n_both = self.pair_count(a, b)
+        if n_both == 0:
+            return float("-inf")
+        return log2(Fraction(n_both * self.n_sets, self.count(a) * self.count(b)))
+
+    def ratio(self, a: str, b: str) -> Fraction:
+        """Tell how many times as frequent label a is as label b, which must have been seen."""
+        if self.count(b) == 0:
+            raise ValueError(f"the label {b!r} does not occur.")
+        return Fraction(self.count(a), self.count(b))
+
+    def precedes(self, first: str, then: str, thresholds: Thresholds) -> bool:
+        """Tell whether one label must be written before another (Algorithm 1, line 3)."""
+        n_first, n_then = self.count(first), self.count(then)
+        if n_first == 0 or n_then == 0 or not thresholds.exceeds_ratio(n_then, n_first):
+            return False
+        return thresholds.exceeds_pmi(self.pair_count(first, then), n_first, n_then, self.n_sets)
+
+    def edges(self, thresholds: Thresholds) -> EdgeTable:
+        """Find the edges over the whole label space."""
+        self._settle()
+        return edges_among(self._pairs, self._pair_counts, self._counts, self.n_sets, thresholds)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelStatistics):
+            return NotImplemented
+        return self._canonical() == other._canonical()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes as it counts
+
+    def __repr__(self) -> str:
+        self._settle()
+        return f"LabelStatistics(n_sets={self.n_sets}, n_labels={len(self._ids)}, n_pairs={len(self._pairs)})"
+
+    def _canonical(self) -> dict[str, object]:
+        """Give the counts in a form that does not depend on the order in which they were made."""
+        self._settle()
+        labels = sorted(self._ids)
+        place = np.empty(len(labels), np.int64)
+        place[[self._ids[label] for label in labels]] = np.arange(len(labels))
+        pairs = _renumber(self._pairs, place)
+        by_key = np.argsort(pairs)
+        return {
+            "n_sets": self.n_sets,
+            "labels": labels,
+            "counts": self._counts[[self._ids[label] for label in labels]].tolist(),
+            "pairs": [(pairs[by_key] >> SHIFT).tolist(), (pairs[by_key] & LOW).tolist()],
+            "pair_counts": self._pair_counts[by_key].tolist(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the counts as JSON, compressed where the name ends in .gz or .zst; equal counts give equal bytes."""
+        with open_output(path) as stream:
+            stream.write(orjson.dumps({"setaug": "label-statistics/1", **self._canonical()}))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LabelStatistics":
+        """Read counts that `save` wrote."""
+        try:
+            with open_input(path) as stream:
+                saved = orjson.loads(stream.read())
+            if saved["setaug"] != "label-statistics/1":
+                raise ValueError
+            low, high = (np.array(ids, np.uint64) for ids in saved["pairs"])
+            return cls.from_counts(
+                int(saved["n_sets"]),
+                saved["labels"],
+                np.array(saved["counts"], np.int64),
+                low << SHIFT | high,
+                np.array(saved["pair_counts"], np.int64),
+            )
+        except (*BROKEN_ARCHIVE, KeyError, TypeError, ValueError) as error:
+            raise FileError(
+                f"{path} holds no label statistics that can be read ({type(error).__name__})."
+            ) from None
+
+
+def add_counts(keys: Keys, counts: Ints, more_keys: Keys, more_counts: Ints) -> tuple[Keys, Ints]:
+    """Add two tables of counts, each sorted by key."""
+    if len(keys) == 0 or len(more_keys) == 0:
+        return (more_keys, more_counts) if len(keys) == 0 else (keys, counts)
+    both = np.concatenate([keys, more_keys])
+    order = np.argsort(both, kind="stable")
+    both = both[order]
+    first = np.flatnonzero(np.concatenate([[True], both[1:] != both[:-1]]))
+    return both[first], np.add.reduceat(np.concatenate([counts, more_counts])[order], first)
+
+
+def _renumber(pairs: Keys, ids: Ints) -> Keys:
+    """Give the keys of pairs after each label's id became ``ids[id]``."""
+    if len(pairs) == 0:
+        return pairs
+    a, b = ids[(pairs >> SHIFT).astype(np.int64)], ids[(pairs & LOW).astype(np.int64)]
+    return np.minimum(a, b).astype(np.uint64) << SHIFT | np.maximum(a, b).astype(np.uint64)

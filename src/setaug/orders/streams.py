@@ -1,0 +1,56 @@
+"""Random numbers that depend on a seed and an example's index alone.
+
+Each example draws from its own stream, so that its orders do not depend on threads, batches or the engine.
+The generator is SplitMix64; ``kernels.py`` holds the compiled twin of `Stream`.
+"""
+
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_MASK = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mix(value: int) -> int:
+    """Scramble 64 bits (the finaliser of SplitMix64)."""
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
+    return value ^ (value >> 31)
+
+
+class Stream:
+    """Give the random numbers of one example.
+
+    Examples
+    --------
+    >>> stream = Stream(seed=0, index=7)
+    >>> [stream.below(6) for _ in range(5)]
+    [1, 1, 1, 2, 4]
+
+    """
+
+    def __init__(self, seed: int, index: int = 0) -> None:
+        self.state = mix(mix((seed + GOLDEN) & _MASK) ^ mix((index * GOLDEN + 1) & _MASK))
+
+    def next(self) -> int:
+        """Give 64 random bits."""
+        self.state = (self.state + GOLDEN) & _MASK
+        return mix(self.state)
+
+    def below(self, bound: int) -> int:
+        """Give a whole number from 0 to bound - 1, each with exactly the same chance, however large the bound."""
+        bits = (bound - 1).bit_length()
+        words = (bits + 63) // 64
+        while True:
+            value = 0
+            for _ in range(words):
+                value = value << 64 | self.next()
+            value >>= 64 * words - bits
+            if value < bound:
+                return value
+
+    def shuffle(self, items: list[_T]) -> None:
+        """Put a list into a uniformly random order, in place."""
+        for last in range(len(items) - 1, 0, -1):
+            other = self.below(last + 1)
+            items[last], items[other] = items[other], items[last]
