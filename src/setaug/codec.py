@@ -97,8 +97,7 @@ class SetCodec:
             return "\\" + label if self.size else label
         first, last = len(label) - len(label.lstrip()), len(label.rstrip())
         return "".join(
-            _escape(char) if self._is_special(label, at, first, last) else char
-            for at, char in enumerate(label)
+            _escape(char) if self._is_special(label, at, first, last) else char for at, char in enumerate(label)
         )
 
     def _is_special(self, label: str, at: int, first: int, last: int) -> bool:
@@ -124,9 +123,7 @@ class SetCodec:
             del parts[0]
         return self._collect(parts, size, malformed)
 
-    def _collect(
-        self, parts: list[tuple[str, str, bool]], size: int | None, malformed: list[str]
-    ) -> DecodedSet:
+    def _collect(self, parts: list[tuple[str, str, bool]], size: int | None, malformed: list[str]) -> DecodedSet:
         labels: dict[str, None] = {}
         repeated = []
         for raw, label, is_whole in parts:
@@ -189,12 +186,7 @@ def _read(raw: str) -> tuple[str, bool]:
             char = stripped[at]
             at += 1
             code = stripped[at : at + 4]
-            if (
-                char == "u"
-                and len(code) == 4
-                and _HEX.issuperset(code)
-                and not 0xD800 <= int(code, 16) < 0xE000
-            ):
+            if char == "u" and len(code) == 4 and _HEX.issuperset(code) and not 0xD800 <= int(code, 16) < 0xE000:
                 char = chr(int(code, 16))
                 at += 4
             elif char == "u":

@@ -270,15 +270,11 @@ def _csv_row(header: list[str], cells: list[str], columns: Columns) -> Mapping[s
             around = cell.encode(errors="surrogateescape")[:40]
             raise DataError(f"invalid UTF-8 in {around!r}.")
     if len(cells) > len(header):
-        raise DataError(
-            f"{len(cells)} cells where the header has {len(header)}: {shown(cells[len(header)])}."
-        )
+        raise DataError(f"{len(cells)} cells where the header has {len(header)}: {shown(cells[len(header)])}.")
     row: dict[str, Any] = dict(zip(header, cells, strict=False))
     if columns.labels in row:
         cell = row[columns.labels]
-        row[columns.labels] = (
-            [label.strip() for label in cell.split(columns.delimiter)] if cell.strip() else []
-        )
+        row[columns.labels] = [label.strip() for label in cell.split(columns.delimiter)] if cell.strip() else []
     return row
 
 

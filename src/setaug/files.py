@@ -71,7 +71,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, copy)
         return
     try:
-        raw = open(path, "rb", buffering=0)
+        raw = io.FileIO(path, "rb")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     with raw:
@@ -103,7 +103,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     is_special = target.exists() and not target.is_file()
     beside = target if is_special else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        raw = open(beside, "wb", buffering=0)
+        raw = io.FileIO(beside, "wb")
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror}.") from None
     try:

@@ -89,7 +89,7 @@ class Thresholds:
         return np.array([min(int(n) * numerator // denominator, most) for n in different], np.int64)[which]
 
     def sure_cap(self, n_sets: int) -> float:
-        """Give a bound: two labels that occur together at all and whose counts' product is below it exceed `min_pmi`."""
+        """Give a bound: labels that occur together at all and whose counts' product is below it exceed `min_pmi`."""
         return float(n_sets) * 2.0 ** -float(self._pmi) * (1 - 1e-9)
 
     def exceed_pmi(self, n_both: Ints, n_a: Ints, n_b: Ints, n_sets: int) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ MAX_LABELS = 300
 """Nor are connected graphs with more labels than this (the count descends one call a label)."""
 
 
-class _TooMany(Exception):
+class _TooManyError(Exception):
     """Say that there are too many down-sets to count."""
 
 
@@ -67,9 +67,7 @@ class Extensions:
     def draw(self, stream: Stream) -> list[int]:
         """Draw an order, each with exactly the same chance."""
         drawn = [
-            self._draw_whole(part, stream)
-            if self._count_part(part) is not None
-            else self._draw_uncounted(part, stream)
+            self._draw_whole(part, stream) if self._count_part(part) is not None else self._draw_uncounted(part, stream)
             for part in self._parts
         ]
         return self._shuffle_twins(_interleave(drawn, stream), stream)
@@ -84,9 +82,7 @@ class Extensions:
             left &= ~(1 << order[-1])
         return order
 
-    def draw_many(
-        self, n: int, stream: Stream, *, quick: bool = False, distinct: bool = False
-    ) -> list[list[int]]:
+    def draw_many(self, n: int, stream: Stream, *, quick: bool = False, distinct: bool = False) -> list[list[int]]:
         """Draw n orders; where they are to be distinct, none comes again before all have come."""
         draw = self.draw_quick if quick else self.draw
         orders: list[list[int]] = []
@@ -136,7 +132,7 @@ class Extensions:
             return None
         try:
             return self._count_connected(part)
-        except _TooMany:
+        except _TooManyError:
             self._max_states = 0  # the next try would fail as well, only later
             return None
 
@@ -147,7 +143,7 @@ class Extensions:
         if left in self._ways:
             return self._ways[left]
         if len(self._ways) >= self._max_states:
-            raise _TooMany
+            raise _TooManyError
         total = 0
         for i, weight in self._next(left):
             total += weight * self._count_rest(left & ~(1 << i))
@@ -169,7 +165,7 @@ class Extensions:
                 yield i, twins.bit_count()
 
     def _draw_whole(self, left: int, stream: Stream) -> list[int]:
-        order = []
+        order: list[int] = []
         while left:
             parts = self._split(left)
             if len(parts) > 1:

@@ -46,7 +46,7 @@ class OrderGraph:
     >>> graph.n_orders
     3
     >>> graph.draw(2, seed=0, distinct=True)
-    [('home', 'match', 'event'), ('match', 'event', 'home')]
+    [('match', 'home', 'event'), ('match', 'event', 'home')]
     >>> graph.allows(("event", "match", "home"))
     False
 

@@ -149,7 +149,7 @@ def find_edges(labels, size, counts, floors, cap, table, before):
 
 @njit(cache=True)
 def find_parts(before, size, part, stack):
-    """Number the connected parts of the graph, from 0; give their number."""
+    """Give each connected part of the graph a number, from 0 on; return how many there are."""
     part[:size] = -1
     n_parts = 0
     for start in range(size):

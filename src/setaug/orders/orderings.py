@@ -91,12 +91,7 @@ class TopologicalOrdering:
         """Draw different orders for a set that the compiled loop leaves to us."""
         start, end = batch.starts[which], batch.starts[which + 1]
         labels = batch.ids[start:end].tolist()
-        pairs = [
-            (i, j)
-            for i in range(len(labels))
-            for j in range(len(labels))
-            if self._is_edge(labels[i], labels[j])
-        ]
+        pairs = [(i, j) for i in range(len(labels)) for j in range(len(labels)) if self._is_edge(labels[i], labels[j])]
         extensions = Extensions(len(labels), pairs)
         drawn = extensions.draw_many(len(positions), stream, quick=self.sampler == "quick", distinct=True)
         positions[:, start:end] = drawn

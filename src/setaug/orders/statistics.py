@@ -97,9 +97,7 @@ class LabelStatistics:
             return
         self.n_sets += len(batch)
         if len(self._counts) < len(self._ids):
-            self._counts = np.concatenate(
-                [self._counts, np.zeros(len(self._ids) - len(self._counts), np.int64)]
-            )
+            self._counts = np.concatenate([self._counts, np.zeros(len(self._ids) - len(self._counts), np.int64)])
         self._counts += np.bincount(batch.ids, minlength=len(self._counts))
         keys = pair_keys(batch.starts, batch.ids)
         self._pending.append(keys)
@@ -119,9 +117,7 @@ class LabelStatistics:
         merged = LabelStatistics()
         merged.n_sets = self.n_sets + other.n_sets
         merged._ids = dict(self._ids)
-        renumbered = np.array(
-            [merged._ids.setdefault(label, len(merged._ids)) for label in other._ids], np.int64
-        )
+        renumbered = np.array([merged._ids.setdefault(label, len(merged._ids)) for label in other._ids], np.int64)
         merged._counts = np.zeros(len(merged._ids), np.int64)
         merged._counts[: len(self._counts)] = self._counts
         merged._counts[renumbered] += other._counts
@@ -248,9 +244,7 @@ class LabelStatistics:
                 np.array(saved["pair_counts"], np.int64),
             )
         except (*BROKEN_ARCHIVE, KeyError, TypeError, ValueError) as error:
-            raise FileError(
-                f"{path} holds no label statistics that can be read ({type(error).__name__})."
-            ) from None
+            raise FileError(f"{path} holds no label statistics that can be read ({type(error).__name__}).") from None
 
 
 def add_counts(keys: Keys, counts: Ints, more_keys: Keys, more_counts: Ints) -> tuple[Keys, Ints]:

@@ -25,7 +25,7 @@ class Stream:
     --------
     >>> stream = Stream(seed=0, index=7)
     >>> [stream.below(6) for _ in range(5)]
-    [1, 1, 1, 2, 4]
+    [2, 0, 0, 4, 2]
 
     """
 
