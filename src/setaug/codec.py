@@ -71,14 +71,14 @@ class SetCodec:
             raise TypeError(f"separator must be a string, got {self.separator!r}.")
         if not self.separator:
             raise ValueError("separator must not be empty.")
-        if self._mark[0].isalnum() or "\\" in self.separator:
+        if self.mark[0].isalnum() or "\\" in self.separator:
             raise ValueError(
                 "separator must not start with a letter or a digit, nor hold a backslash: it would be taken "
                 f"for a part of a label. Got {self.separator!r}."
             )
 
     @property
-    def _mark(self) -> str:
+    def mark(self) -> str:
         """The separator without the spaces around it: what reading looks for."""
         return self.separator.strip() or self.separator
 
@@ -89,7 +89,7 @@ class SetCodec:
 
     def encode_label(self, label: str) -> str:
         """Write one label, escaped where it would be misread; the same wherever it stands."""
-        if label and not _suspicious(self._mark[0]).search(label):
+        if label and not _suspicious(self.mark[0]).search(label):
             return label
         if not label.strip():
             raise ValueError(f"a label must not be empty or blank, got {label!r}.")
@@ -105,7 +105,7 @@ class SetCodec:
         if char in "\\\n\r" or not first <= at < last:
             return True
         rest = label[at:]
-        return rest.startswith(self._mark) or self._mark.startswith(rest)
+        return rest.startswith(self.mark) or self.mark.startswith(rest)
 
     def decode(self, text: str) -> DecodedSet:
         """Read labels and size from any text; never raise."""
@@ -138,7 +138,7 @@ class SetCodec:
 
     def _split(self, text: str) -> Iterator[tuple[str, str, bool]]:
         """Cut at each separator that is not escaped; give each part raw, read, and whether its escapes are whole."""
-        mark = self._mark
+        mark = self.mark
         start = at = 0
         while at < len(text):
             if text[at] == "\\":

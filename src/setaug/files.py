@@ -7,8 +7,8 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -59,16 +59,9 @@ def display_name(path: str | Path) -> str:
 
 @contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, decompressed by suffix.
-
-    Standard input is copied to a temporary file first, so that it can be read as often as any other file; the
-    caller keeps it open for as long as it needs to rewind it.
-    """
+    """Open a file for reading bytes, decompressed by suffix."""
     if str(path) == "-":
-        with tempfile.TemporaryFile() as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
-            copy.seek(0)
-            yield cast(BinaryIO, copy)
+        yield sys.stdin.buffer
         return
     try:
         raw = io.FileIO(path, "rb")
@@ -84,6 +77,25 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
                     yield cast(BinaryIO, reader)
             case _:
                 yield cast(BinaryIO, raw)
+
+
+@contextmanager
+def open_again(path: str | Path) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
+    """Give a function that opens a file from its start, each time it is called.
+
+    What can be read only once (standard input, a pipe) is copied to a temporary file first.
+    """
+    if Path(path).is_file():
+        yield lambda: open_input(path)
+        return
+    with open_input(path) as stream, tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(stream, copy, 1 << 20)
+
+        def rewind() -> AbstractContextManager[BinaryIO]:
+            copy.seek(0)
+            return nullcontext(cast(BinaryIO, copy))
+
+        yield rewind
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import numpy as np
 
 from setaug.orders.streams import Stream
 
-MAX_STATES = 20_000
+MAX_STATES = 50_000
 """Connected graphs with more down-sets than this are not counted; their orders are still drawn uniformly."""
 MAX_LABELS = 300
 """Nor are connected graphs with more labels than this (the count descends one call a label)."""
@@ -43,14 +43,11 @@ class Extensions:
         self._size = size
         self._max_states = max_states
         self._before, self._after = _close(size, edges)
-        self._touching = [before | after for before, after in zip(self._before, self._after, strict=True)]
         twins: dict[tuple[int, int], int] = {}
-        self._twins = [0] * size
         for i, neighbours in enumerate(zip(self._before, self._after, strict=True)):
             twins[neighbours] = twins.get(neighbours, 0) | 1 << i
-        for members in twins.values():
-            for i in _bits(members):
-                self._twins[i] = members
+        # Interchangeable labels, as bits, with the labels before them and the labels that they touch.
+        self._twins = [(members, before, before | after) for (before, after), members in twins.items()]
         self._ways: dict[int, int] = {}
 
     @cached_property
@@ -120,8 +117,9 @@ class Extensions:
             while fringe:
                 part |= fringe
                 reached = 0
-                for i in _bits(fringe):
-                    reached |= self._touching[i]
+                for members, _, touching in self._twins:
+                    if members & fringe:
+                        reached |= touching
                 fringe = reached & left & ~part
             parts.append(part)
             left &= ~part
@@ -131,38 +129,35 @@ class Extensions:
         if part.bit_count() > MAX_LABELS:
             return None
         try:
-            return self._count_connected(part)
+            return self._count(part)
         except _TooManyError:
             self._max_states = 0  # the next try would fail as well, only later
             return None
 
-    def _count_connected(self, left: int) -> int:
-        """Count the orders of the labels that are left, which hang together."""
-        if left.bit_count() == 1:
+    def _count(self, left: int) -> int:
+        """Count the orders of the labels that are left."""
+        if left & (left - 1) == 0:
             return 1
         if left in self._ways:
             return self._ways[left]
         if len(self._ways) >= self._max_states:
             raise _TooManyError
-        total = 0
-        for i, weight in self._next(left):
-            total += weight * self._count_rest(left & ~(1 << i))
-        self._ways[left] = total
-        return total
-
-    def _count_rest(self, left: int) -> int:
         parts = self._split(left)
-        ways = factorial(left.bit_count())
-        for part in parts:
-            ways = ways // factorial(part.bit_count()) * self._count_connected(part)
+        if len(parts) == 1:
+            ways = sum(weight * self._count(left & ~(1 << i)) for i, weight in self._next(left))
+        else:
+            ways = factorial(left.bit_count())
+            for part in parts:
+                ways = ways // factorial(part.bit_count()) * self._count(part)
+        self._ways[left] = ways
         return ways
 
     def _next(self, left: int) -> Iterator[tuple[int, int]]:
         """Give the labels that may come next, one for all its twins, with the number of those."""
-        for i in _bits(left):
-            twins = self._twins[i] & left
-            if not self._before[i] & left and twins >> i == 1:  # the last of them stands for all
-                yield i, twins.bit_count()
+        for members, before, _ in self._twins:
+            here = members & left
+            if here and not before & left:
+                yield here.bit_length() - 1, here.bit_count()
 
     def _draw_whole(self, left: int, stream: Stream) -> list[int]:
         order: list[int] = []
@@ -170,9 +165,9 @@ class Extensions:
             parts = self._split(left)
             if len(parts) > 1:
                 return order + _interleave([self._draw_whole(part, stream) for part in parts], stream)
-            rest = stream.below(self._count_connected(left))
+            rest = stream.below(self._count(left))
             for i, weight in self._next(left):
-                share = weight * self._count_rest(left & ~(1 << i))
+                share = weight * self._count(left & ~(1 << i))
                 if rest < share:
                     break
                 rest -= share
@@ -192,7 +187,7 @@ class Extensions:
 
     def _shuffle_twins(self, order: list[int], stream: Stream) -> list[int]:
         """Put interchangeable labels, which were drawn as one, into a random order among their places."""
-        for members in sorted({twins for twins in self._twins if twins.bit_count() > 1}):
+        for members, _, _ in self._twins:
             places = [at for at, i in enumerate(order) if members >> i & 1]
             shuffled = list(_bits(members))
             stream.shuffle(shuffled)

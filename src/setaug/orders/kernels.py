@@ -7,7 +7,9 @@ Each has a plain twin that tests compare it with: `Stream` for the random number
 Draws are exact: probabilities are ratios of whole numbers below 2**64, and no random number is rounded.
 """
 
-from math import lgamma, log
+from functools import cache
+from itertools import permutations
+from math import factorial, lgamma, log
 
 import numpy as np
 from numba import njit, uint64
@@ -18,8 +20,15 @@ MIX_2 = np.uint64(0x94D049BB133111EB)
 ONE = np.uint64(1)
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
-MAX_COMPILED = 16
-"""Connected parts of a graph with more labels than this are left to `extensions.py` (16! fits in 64 bits)."""
+MAX_LISTED = 5
+"""For sets with at most so many labels, all orders of all graphs are listed once."""
+MAX_COUNTED = 16
+"""Connected parts of a graph with more labels than this are not counted here (16! fits in 64 bits), but drawn by
+Huber's sampler."""
+LEFT_OUT = -1.0
+MAX_DRAWN = 32
+"""Those with more labels than this are left to `extensions.py`: it may well count them, for labels of large sets are
+often interchangeable."""
 
 
 @njit(cache=True, inline="always")
@@ -141,9 +150,11 @@ def find_edges(labels, size, counts, floors, cap, table, before):
     """Fill ``before[i, j]``: label i goes before label j; give the number of edges."""
     n_edges = 0
     for i in range(size):
-        for j in range(size):
-            before[i, j] = i != j and is_edge(labels[i], labels[j], counts, floors, cap, table)
-            n_edges += before[i, j]
+        before[i, i] = False
+        for j in range(i):
+            before[i, j] = is_edge(labels[i], labels[j], counts, floors, cap, table)
+            before[j, i] = not before[i, j] and is_edge(labels[j], labels[i], counts, floors, cap, table)
+            n_edges += before[i, j] | before[j, i]
     return n_edges
 
 
@@ -238,8 +249,8 @@ def draw_huber(state, before, line, order):
         bound[size - 1] = line[0]
         n_placed = 1
         for _ in range(n_steps << depth):
-            at = int(below(state, uint64(size - 1)))
-            n_placed = bound_step(before, line, bound, n_placed, at, below(state, uint64(2)) == 1)
+            choice = below(state, uint64(2 * size - 2))
+            n_placed = bound_step(before, line, bound, n_placed, int(choice >> ONE), choice & ONE == 1)
         n_open = 0
         for k in range(size):
             n_open += bound[k] < 0
@@ -255,8 +266,8 @@ def draw_huber(state, before, line, order):
         bound[size - 1] = line[0]
         n_placed = 1
         for _ in range(n_steps << block):
-            at = int(below(state, uint64(size - 1)))
-            coin = below(state, uint64(2)) == 1
+            choice = below(state, uint64(2 * size - 2))
+            at, coin = int(choice >> ONE), choice & ONE == 1
             own_coin = coin != (order[at] == bound[at + 1])
             if own_coin and not before[order[at], order[at + 1]]:
                 order[at], order[at + 1] = order[at + 1], order[at]
@@ -333,26 +344,100 @@ def draw_random(starts, seed, first_index, distinct, orders):
         start = starts[i]
         size = starts[i + 1] - start
         start_stream(state, seed, first_index + i)
-        n_different = np.exp2(min(log2_factorial(size), 62.0)) + 0.5
+        n_different = int(np.exp2(min(log2_factorial(size), 62.0)) + 0.5) if distinct else 1
         for j in range(len(orders)):
             while True:
                 for k in range(size):
                     orders[j, start + k] = k
                 shuffle(state, orders[j, start : start + size], size)
-                since = j - j % int(n_different)
+                since = j - j % n_different
                 if not distinct or not is_repeated(orders, start, size, since, j):
                     break
 
 
+@cache
+def small_tables():
+    """List, for each graph over at most `MAX_LISTED` labels, the orders that it allows.
+
+    Labels are sorted so that edges go from left to right; bit ``j * (j - 1) / 2 + i`` of a graph is the edge from i to
+    j. Gives for each number of labels and graph where its orders start and how many there are, and all orders.
+    """
+    n_graphs = 1 << MAX_LISTED * (MAX_LISTED - 1) // 2
+    first, n_ways = np.zeros((MAX_LISTED + 1, n_graphs), np.int64), np.zeros((MAX_LISTED + 1, n_graphs), np.int64)
+    listed = []
+    n_listed = 0
+    for size in range(MAX_LISTED + 1):
+        orders = np.array(list(permutations(range(size))), np.int8).reshape(factorial(size), size)
+        place = np.argsort(orders, axis=1)
+        broken = np.zeros(len(orders), np.int64)
+        for j in range(size):
+            for i in range(j):
+                broken |= (place[:, i] > place[:, j]).astype(np.int64) << (j * (j - 1) // 2 + i)
+        graphs = np.arange(1 << size * (size - 1) // 2)
+        graph, order = np.nonzero(graphs[:, None] & broken == 0)
+        n_ways[size, : len(graphs)] = np.bincount(graph, minlength=len(graphs))
+        first[size, : len(graphs)] = n_listed + np.cumsum(n_ways[size, : len(graphs)]) - n_ways[size, : len(graphs)]
+        n_listed += len(order)
+        listed.append(np.pad(orders[order], ((0, 0), (0, MAX_LISTED - size))))
+    return first, n_ways, np.concatenate(listed)
+
+
+@njit(cache=True)
+def draw_small(state, labels, size, counts, floors, cap, table, listed, distinct, start, orders, by_count, own_counts):
+    """Draw the orders of a small set from the list of those that its graph allows; give its edges and its orders."""
+    first, n_ways, all_orders = listed
+    for i in range(size):
+        own_counts[i] = counts[labels[i]] if labels[i] >= 0 else 0
+        k = i
+        while k and own_counts[by_count[k - 1]] > own_counts[i]:
+            by_count[k] = by_count[k - 1]
+            k -= 1
+        by_count[k] = i
+    graph = 0
+    n_edges = 0
+    for j in range(size):
+        for i in range(j):
+            if is_edge(labels[by_count[i]], labels[by_count[j]], counts, floors, cap, table):
+                graph |= 1 << (j * (j - 1) // 2 + i)
+                n_edges += 1
+    ways = n_ways[size, graph]
+    for j in range(len(orders)):
+        while True:
+            drawn = first[size, graph] + int(below(state, uint64(ways)))
+            for k in range(size):
+                orders[j, start + k] = by_count[all_orders[drawn, k]]
+            if not distinct or not is_repeated(orders, start, size, j - j % ways, j):
+                break
+    return n_edges, ways
+
+
+@njit(cache=True)
+def lay_out_parts(before, size, part, members, part_start, at_part, stack):
+    """Lay the members of each connected part side by side; give the number of parts and the size of the largest."""
+    n_parts = find_parts(before, size, part, stack)
+    part_start[: n_parts + 1] = 0
+    for k in range(size):
+        part_start[part[k] + 1] += 1
+    largest = 0
+    for p in range(n_parts):
+        largest = max(largest, part_start[p + 1])
+        part_start[p + 1] += part_start[p]
+        at_part[p] = part_start[p]
+    for k in range(size):
+        members[at_part[part[k]]] = k
+        at_part[part[k]] += 1
+    return n_parts, largest
+
+
 @njit(cache=True, nogil=True)
 def draw_topological(
-    starts, ids, counts, floors, cap, table, seed, first_index, quick, distinct, orders, n_edges, log2_orders
+    starts, ids, counts, floors, cap, table, listed, seed, first_index, quick, distinct, orders, n_edges, log2_orders
 ):
     """Fill `orders` as `draw_random` does, with orders that each set's graph allows.
 
     Also fill, for each set, its number of edges and the log2 of the number of orders allowed: nan where a connected
-    part of the graph is too large to be counted here. If orders must be distinct, those of such a set are left
-    unfilled.
+    part of the graph is too large to be counted here. If the orders must be distinct then, or the part is too large to
+    be drawn here too, it is `LEFT_OUT`, and the orders are left unfilled.
     """
     most = 1
     for i in range(len(starts) - 1):
@@ -361,94 +446,65 @@ def draw_topological(
     before = np.empty((most, most), np.bool_)
     part = np.empty(most, np.int64)
     tags = np.empty(most, np.int64)
-    stack = np.empty(most, np.int64)
-    free = np.empty(most, np.int64)
+    scratch = np.empty(most, np.int64)
     members = np.empty(most, np.int64)
-    needs = np.empty((most, MAX_COMPILED), np.int64)
+    needs = np.empty((most, MAX_COUNTED), np.int64)
     part_start = np.empty(most + 1, np.int64)
     at_part = np.empty(most, np.int64)
     part_order = np.empty(most, np.int64)
-    ways = np.empty(1 << 8, np.uint64)
-    way_start = np.empty(most + 1, np.int64)
+    ways = np.empty((most, 0), np.uint64)
     for i in range(len(starts) - 1):
         start = starts[i]
         size = starts[i + 1] - start
         labels = ids[start : start + size]
-        n_edges[i] = find_edges(labels, size, counts, floors, cap, table, before)
-        log2_orders[i] = log2_factorial(size)
         start_stream(state, seed, first_index + i)
-        n_parts = size
-        if n_edges[i]:
-            n_parts = find_parts(before, size, part, stack)
-            # Lay the members of each part side by side.
-            part_start[: n_parts + 1] = 0
-            for k in range(size):
-                part_start[part[k] + 1] += 1
-            largest = 0
-            for p in range(n_parts):
-                largest = max(largest, part_start[p + 1])
-                part_start[p + 1] += part_start[p]
-                at_part[p] = part_start[p]
-            for k in range(size):
-                members[at_part[part[k]]] = k
-                at_part[part[k]] += 1
-            if largest > MAX_COMPILED:
-                log2_orders[i] = np.nan
-                if distinct:
-                    continue
-            n_ways = 0
-            for p in range(n_parts):
-                way_start[p] = n_ways
-                if part_start[p + 1] - part_start[p] <= MAX_COMPILED:
-                    n_ways += 1 << (part_start[p + 1] - part_start[p])
-            if n_ways > len(ways):
-                ways = np.empty(n_ways, np.uint64)
-            for p in range(n_parts):
-                low = part_start[p]
-                part_size = part_start[p + 1] - low
-                if part_size <= MAX_COMPILED:
-                    for k in range(part_size):
-                        needs[p, k] = 0
-                        for h in range(part_size):
-                            if before[members[low + h], members[low + k]]:
-                                needs[p, k] |= 1 << h
-                    found = count_extensions(needs[p], part_size, ways[way_start[p] :])
-                    log2_orders[i] += np.log2(float(found)) - log2_factorial(part_size)
-        n_different = 2.0**62 if np.isnan(log2_orders[i]) else np.exp2(min(log2_orders[i], 62.0)) + 0.5
+        if size <= MAX_LISTED and not quick:
+            n_edges[i], n_ways = draw_small(
+                state, labels, size, counts, floors, cap, table, listed, distinct, start, orders, scratch, tags
+            )
+            log2_orders[i] = np.log2(n_ways)
+            continue
+        n_edges[i] = find_edges(labels, size, counts, floors, cap, table, before)
+        n_parts, largest = lay_out_parts(before, size, part, members, part_start, at_part, scratch)
+        log2_orders[i] = log2_factorial(size)
+        if largest > MAX_COUNTED:
+            log2_orders[i] = np.nan
+            if distinct or (largest > MAX_DRAWN and not quick):
+                log2_orders[i] = LEFT_OUT
+                continue
+        elif 1 << largest > ways.shape[1]:
+            ways = np.empty((most, 1 << largest), np.uint64)
+        for p in range(n_parts):
+            own = members[part_start[p] : part_start[p + 1]]
+            if len(own) <= MAX_COUNTED:
+                for k in range(len(own)):
+                    needs[p, k] = 0
+                    for h in range(len(own)):
+                        needs[p, k] |= before[own[h], own[k]] << h
+                log2_orders[i] += np.log2(float(count_extensions(needs[p], len(own), ways[p])))
+                log2_orders[i] -= log2_factorial(len(own))
+        n_different = 1 << 62
+        if distinct and not np.isnan(log2_orders[i]):
+            n_different = int(np.exp2(min(log2_orders[i], 62.0)) + 0.5)
         for j in range(len(orders)):
             order = orders[j, start : start + size]
             while True:
-                if n_edges[i] == 0:
-                    for k in range(size):
-                        order[k] = k
-                    shuffle(state, order, size)
-                elif quick:
-                    draw_quick(state, before, size, order, free)
+                if quick:
+                    draw_quick(state, before, size, order, scratch)
                 else:
                     # A uniformly random interleaving of the parts, each in a uniformly drawn order of its own.
-                    for k in range(size):
-                        tags[k] = part[members[k]]
-                    shuffle(state, tags, size)
                     for p in range(n_parts):
                         low = part_start[p]
-                        part_size = part_start[p + 1] - low
+                        own = members[low : part_start[p + 1]]
+                        tags[low : part_start[p + 1]] = p
                         at_part[p] = low
-                        if part_size <= MAX_COMPILED:
-                            draw_extension(
-                                state,
-                                needs[p],
-                                members[low:],
-                                part_size,
-                                ways[way_start[p] :],
-                                part_order,
-                                low,
-                            )
+                        if len(own) <= MAX_COUNTED:
+                            draw_extension(state, needs[p], own, len(own), ways[p], part_order, low)
                         else:
-                            part_members = members[low : low + part_size]
-                            draw_large(state, labels, part_members, counts, before, part_order[low:])
+                            draw_large(state, labels, own, counts, before, part_order[low:])
+                    shuffle(state, tags, size)
                     for k in range(size):
                         order[k] = part_order[at_part[tags[k]]]
                         at_part[tags[k]] += 1
-                since = j - j % max(int(n_different), 1)
-                if not distinct or not is_repeated(orders, start, size, since, j):
+                if not distinct or not is_repeated(orders, start, size, j - j % n_different, j):
                     break

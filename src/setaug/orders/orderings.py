@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import log2, nan
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -14,6 +15,8 @@ from setaug.orders.streams import Stream
 
 ORDERINGS = ("topological", "reversed", "random", "frequency", "given")
 Positions: TypeAlias = NDArray[np.int32]
+_MAX_STATES = 10_000
+"""Large sets with more down-sets than this are drawn without counting: it would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class TopologicalOrdering:
 
     def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
         """Draw orders, each set's uniformly or the quick way."""
-        from setaug.orders.kernels import draw_topological
+        from setaug.orders.kernels import LEFT_OUT, draw_topological, small_tables
 
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
         n_edges, log2_orders = np.empty(len(batch), np.int64), np.empty(len(batch))
@@ -69,6 +72,7 @@ class TopologicalOrdering:
             edges.floors,
             edges.cap,
             self._table,
+            small_tables(),
             np.uint64(seed),
             first_index,
             self.sampler == "quick",
@@ -77,9 +81,12 @@ class TopologicalOrdering:
             n_edges,
             log2_orders,
         )
-        if self.distinct:
-            for large in np.flatnonzero(np.isnan(log2_orders)):
-                self._draw_large(batch, int(large), Stream(seed, first_index + int(large)), positions)
+        for large in np.flatnonzero(log2_orders == LEFT_OUT).tolist():
+            extensions = self._extensions(batch.ids[batch.starts[large] : batch.starts[large + 1]].tolist())
+            log2_orders[large] = nan if extensions.count is None else log2(extensions.count)
+            stream = Stream(seed, first_index + large)
+            drawn = extensions.draw_many(n_orders, stream, quick=self.sampler == "quick", distinct=self.distinct)
+            positions[:, batch.starts[large] : batch.starts[large + 1]] = drawn
         if self.reverse:
             sizes = np.diff(batch.starts)
             positions = positions[
@@ -87,14 +94,11 @@ class TopologicalOrdering:
             ]
         return OrderBatch(positions, n_edges, log2_orders)
 
-    def _draw_large(self, batch: SetBatch, which: int, stream: Stream, positions: Positions) -> None:
-        """Draw different orders for a set that the compiled loop leaves to us."""
-        start, end = batch.starts[which], batch.starts[which + 1]
-        labels = batch.ids[start:end].tolist()
-        pairs = [(i, j) for i in range(len(labels)) for j in range(len(labels)) if self._is_edge(labels[i], labels[j])]
-        extensions = Extensions(len(labels), pairs)
-        drawn = extensions.draw_many(len(positions), stream, quick=self.sampler == "quick", distinct=True)
-        positions[:, start:end] = drawn
+    def _extensions(self, labels: list[int]) -> Extensions:
+        """Give the orders of a set that the compiled loop leaves to us."""
+        places = range(len(labels))
+        edges = [(i, j) for i in places for j in places if self._is_edge(labels[i], labels[j])]
+        return Extensions(len(labels), edges, max_states=_MAX_STATES)
 
     def _is_edge(self, first: int, then: int) -> bool:
         from setaug.orders.kernels import is_edge

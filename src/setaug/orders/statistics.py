@@ -85,12 +85,13 @@ class LabelStatistics:
                 raise TypeError(f"expected sets of labels, got the string {labels!r}.")
             chunk.append([self._ids.setdefault(label, len(self._ids)) for label in dict.fromkeys(labels)])
             if len(chunk) == 65536:
-                self._add(SetBatch.of(chunk))
+                self.add(SetBatch.of(chunk))
                 chunk = []
-        self._add(SetBatch.of(chunk))
+        self.add(SetBatch.of(chunk))
         return self
 
-    def _add(self, batch: SetBatch) -> None:
+    def add(self, batch: SetBatch) -> None:
+        """Add sets of ids to the counts; each label stands once in its set, and has an id already."""
         from setaug.orders.kernels import pair_keys
 
         if len(batch) == 0:

@@ -1,0 +1,108 @@
+"""The labels met so far, as bytes: numbered, counted, and written by a codec, without a Python string for each."""
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from setaug.codec import SetCodec
+from setaug.engines import jsonl
+
+
+class LabelTable:
+    """Number labels by their JSON text, and count in how many sets each stands.
+
+    One label can be spelt in several ways (``"caf\\u00e9"``); all spellings have the number of the plainest.
+    """
+
+    def __init__(self) -> None:
+        self._n_known = 0
+        self._slots = np.full(1 << 12, -1, np.int64)
+        self._hashes = np.zeros(1 << 11, np.uint64)
+        self._ends = np.zeros((1 << 11) + 1, np.int64)
+        self._arena = np.zeros(1 << 15, np.uint8)
+        self._n_learnt = 0
+        self._number = np.zeros(len(self._hashes), np.int32)
+        self._last_row = np.full(len(self._hashes), -1, np.int64)
+        self._counts = np.zeros(len(self._hashes), np.int64)
+
+    def number(self, block: NDArray[np.uint8], spans: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Give the numbers of the labels in the spans of a block."""
+        spellings = self._intern(block, spans)
+        if self._n_learnt < self._n_known:
+            self._learn_spellings()
+        return self._number[spellings]
+
+    def _intern(self, block: NDArray[np.uint8], spans: NDArray[np.int32]) -> NDArray[np.int32]:
+        ids = np.empty(len(spans), np.int32)
+        done = 0
+        while True:
+            done, self._n_known = jsonl.intern(
+                block, spans, done, ids, self._slots, self._hashes, self._ends, self._arena, self._n_known
+            )
+            if done == len(spans):
+                return ids
+            self._grow(int(spans[done, 1] - spans[done, 0]))
+
+    def _grow(self, n_bytes: int) -> None:
+        """Make room for at least one more label of so many bytes."""
+        if 2 * self._n_known >= len(self._slots) or self._n_known == len(self._hashes):
+            self._slots = np.full(2 * len(self._slots), -1, np.int64)
+            self._hashes = np.append(self._hashes, np.zeros_like(self._hashes))
+            self._ends = np.append(self._ends, np.zeros(len(self._ends) - 1, np.int64))
+            self._number = np.append(self._number, np.zeros_like(self._number))
+            self._counts = np.append(self._counts, np.zeros_like(self._counts))
+            self._last_row = np.append(self._last_row, np.full_like(self._last_row, -1))
+            jsonl.refill_slots(self._slots, self._hashes, self._n_known)
+        if self._ends[self._n_known] + n_bytes > len(self._arena):
+            self._arena = np.append(self._arena, np.zeros(max(len(self._arena), n_bytes), np.uint8))
+
+    def _learn_spellings(self) -> None:
+        """Find, for each new spelling, the plainest one of the same label."""
+        while (first := self._n_learnt) < (last := self._n_known):
+            self._number[first:last] = np.arange(first, last)
+            self._n_learnt = last
+            escapes = self._ends[first] + np.flatnonzero(self._arena[self._ends[first] : self._ends[last]] == 0x5C)
+            for which in np.unique(np.searchsorted(self._ends[: last + 1], escapes, "right") - 1).tolist():
+                plainest = orjson.dumps(self.label(which))[1:-1]
+                span = np.array([[0, len(plainest)]], np.int32)
+                self._number[which] = self._intern(np.frombuffer(plainest, np.uint8), span)[0]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many sets hold each label, by number; zero for spellings that are not the plainest."""
+        return self._counts[: self._n_known]
+
+    def merge_repeats(self, starts: NDArray[np.int64], ids: NDArray[np.int32], first_row: int) -> int:
+        """Drop repeated labels of sets in place (`starts` tells what is left), count the others; give how many went."""
+        return int(jsonl.merge_repeats(starts, ids, self._counts, self._last_row, first_row))
+
+    def raw(self, number: int) -> bytes:
+        """Give a label as it stands in JSON, without the quotes."""
+        return self._arena[self._ends[number] : self._ends[number + 1]].tobytes()
+
+    def label(self, number: int) -> str:
+        """Give a label."""
+        return str(orjson.loads(b'"' + self.raw(number) + b'"'))
+
+    def labels(self) -> list[str]:
+        """Give all labels by number; the spellings that are not the plainest too."""
+        return [self.label(number) for number in range(self._n_known)]
+
+    @property
+    def n_labels(self) -> int:
+        """The number of different labels."""
+        return int(np.count_nonzero(self.counts))
+
+    def encoded(self, codec: SetCodec) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+        """Give the labels as the codec writes them in a JSON string: bytes, and by number where each starts and ends."""
+        special = np.zeros(self._n_known, np.bool_)
+        jsonl.find_special(self._arena, self._ends, self._n_known, codec.mark[0].encode()[0], special)
+        starts, ends = self._ends[: self._n_known].copy(), self._ends[1 : self._n_known + 1].copy()
+        pieces = [self._arena[: self._ends[self._n_known]]]
+        size = len(pieces[0])
+        for number in np.flatnonzero(special):
+            written = orjson.dumps(codec.encode_label(self.label(int(number))))[1:-1]
+            pieces.append(np.frombuffer(written, np.uint8))
+            starts[number], ends[number] = size, size + len(written)
+            size += len(written)
+        return np.concatenate(pieces), starts, ends
