@@ -203,6 +203,13 @@ class PairFormat:
         """The fields of a written row."""
         return ("messages",) if self.is_chat else (self.prompt, self.completion)
 
+    def check_carried(self, carry: Sequence[str]) -> "PairFormat":
+        """Raise if a field of a row cannot stand beside those of a pair."""
+        for name in carry:
+            if name in self.names:
+                raise ValueError(f'the field "{name}" cannot be carried: the pairs have a field of that name.')
+        return self
+
     def row(self, pair: Pair) -> dict[str, Any]:
         """Give the object that is written for a pair."""
         row: dict[str, Any] = {self.prompt: pair.prompt, self.completion: pair.completion}

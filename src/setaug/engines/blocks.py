@@ -171,7 +171,7 @@ def _whole_lines(stream: BinaryIO, name: str) -> Iterator[tuple[NDArray[np.uint8
         while True:
             buffer = np.empty(BLOCK_SIZE + 2 * len(rest), np.uint8)
             buffer[: len(rest)] = rest
-            n_read = stream.readinto(memoryview(buffer)[len(rest) :])  # type: ignore[attr-defined]
+            n_read = stream.readinto(buffer.data[len(rest) :])  # type: ignore[attr-defined]
             size = len(rest) + n_read
             end = jsonl.last_line_end(buffer, size) if n_read else size
             if end:
@@ -185,7 +185,7 @@ def _whole_lines(stream: BinaryIO, name: str) -> Iterator[tuple[NDArray[np.uint8
 
 def _is_utf8(lines: NDArray[np.uint8]) -> bool:
     try:
-        str(memoryview(lines), "utf-8")
+        str(lines.data, "utf-8")
     except UnicodeDecodeError:
         return False
     return True

@@ -5,8 +5,6 @@ there, escapes and all. It accepts a line only where a JSON parser would accept 
 is not sure of it declines, and the caller reads that line with a parser. A *span* is a start and an end in the block.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import njit, types, uint8, uint64
 from numba.core import cgutils
@@ -37,7 +35,7 @@ def skip_space(block, at, end):
 
 @njit(cache=True)
 def read_hex(block, at, end):
-    """Read the four digits of a ``\\u`` escape; -1 where they are none."""
+    r"""Read the four digits of a ``\u`` escape; -1 where they are none."""
     if at + 4 > end:
         return -1
     value = 0
@@ -75,11 +73,11 @@ def skip_escape(block, at, end):
 
 
 @intrinsic
-def eight_bytes(typing_context, block, at):  # type: ignore[no-untyped-def]
+def eight_bytes(typing_context, block, at):
     """Load eight bytes as one number, wherever they start."""
     signature = types.uint64(block, types.intp)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         block, at = arguments
         data = context.make_array(signature.args[0])(context, builder, block).data
         word = context.get_value_type(types.uint64).as_pointer()
@@ -257,7 +255,7 @@ def read_labels(block, at, end, trusted, labels, n_labels):
 def is_name(block, start, end, names, name_start, name_end):
     if end - start != name_end - name_start:
         return False
-    for k in range(end - start):
+    for k in range(end - start):  # noqa: SIM110 (numba compiles no all())
         if block[start + k] != names[name_start + k]:
             return False
     return True
@@ -376,7 +374,7 @@ def tagged(code, number):
 
 @njit(cache=True, nogil=True)
 def intern(block, spans, first, ids, slots, hashes, ends, arena, n_known):
-    """Number the strings in the spans from `first` on, those that are new by adding them; stop where room is short.
+    """Look up the numbers of the strings in the spans from `first` on; add new ones, and stop where room is short.
 
     String k stands in ``arena[ends[k]:ends[k + 1]]``. Gives the number of spans done, and of strings known.
     """
@@ -465,11 +463,11 @@ def find_special(arena, ends, n_known, mark, special):
 
 
 @intrinsic
-def copy_bytes(typing_context, target, at, source, start, size):  # type: ignore[no-untyped-def]
+def copy_bytes(typing_context, target, at, source, start, size):
     """Copy bytes from one array to another by memcpy: several times as fast as assigning a slice."""
     signature = types.void(target, types.intp, source, types.intp, types.intp)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         target, at, source, start, size = arguments
         into = context.make_array(signature.args[0])(context, builder, target).data
         out_of = context.make_array(signature.args[2])(context, builder, source).data

@@ -9,9 +9,9 @@ from setaug.engines import jsonl
 
 
 class LabelTable:
-    """Number labels by their JSON text, and count in how many sets each stands.
+    r"""Number labels by their JSON text, and count in how many sets each stands.
 
-    One label can be spelt in several ways (``"caf\\u00e9"``); all spellings have the number of the plainest.
+    One label can be spelt in several ways (``"caf\u00e9"``); all spellings have the number of the plainest.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class LabelTable:
         return int(np.count_nonzero(self.counts))
 
     def encoded(self, codec: SetCodec) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """Give the labels as the codec writes them in a JSON string: bytes, and by number where each starts and ends."""
+        """Give the labels as a codec writes them in a JSON string: bytes, and by number where each starts and ends."""
         special = np.zeros(self._n_known, np.bool_)
         jsonl.find_special(self._arena, self._ends, self._n_known, codec.mark[0].encode()[0], special)
         starts, ends = self._ends[: self._n_known].copy(), self._ends[1 : self._n_known + 1].copy()

@@ -165,10 +165,7 @@ def augment_file(
 
     """
     augmenter = (augmenter or SetAugmenter()).check()
-    pair_format = pair_format or PairFormat()
-    for name in carry:
-        if name in pair_format.names:
-            raise ValueError(f'the field "{name}" cannot be carried: the pairs have a field of that name.')
+    pair_format = (pair_format or PairFormat()).check_carried(carry)
     report = AugmentReport()
     start = perf_counter()
     reader = _reader(source, kind, columns, carry, report.skipped if skip_bad else None)
@@ -263,7 +260,7 @@ class _Assembler:
             self.key_starts,
             out,
         )
-        return memoryview(out)[:size]  # type: ignore[arg-type]
+        return out.data[:size]
 
 
 def _reader(

@@ -59,7 +59,7 @@ def _read_exactly(source: BinaryIO, size: int) -> NDArray[np.uint8]:
     buffer = np.empty(size, np.uint8)
     filled = 0
     while filled < size:
-        n_read = source.readinto(memoryview(buffer)[filled:])  # type: ignore[attr-defined]
+        n_read = source.readinto(buffer.data[filled:])  # type: ignore[attr-defined]
         if not n_read:
             raise FileError("the input changed while it was read.")
         filled += n_read

@@ -90,13 +90,13 @@ class Thresholds:
 
     def sure_cap(self, n_sets: int) -> float:
         """Give a bound: labels that occur together at all and whose counts' product is below it exceed `min_pmi`."""
-        return float(n_sets) * 2.0 ** -float(self._pmi) * (1 - 1e-9)
+        return float(n_sets * 2.0 ** -float(self._pmi) * (1 - 1e-9))
 
     def exceed_pmi(self, n_both: Ints, n_a: Ints, n_b: Ints, n_sets: int) -> NDArray[np.bool_]:
         """Tell for many pairs at once, exactly, whether their pmi is above `min_pmi`."""
         scale = 2.0 ** float(self._pmi)
         share = n_both * (float(n_sets) / scale) / (n_a.astype(float) * n_b.astype(float))
-        result = share > 1
+        result: NDArray[np.bool_] = share > 1
         for close in np.flatnonzero(np.abs(share - 1) < 1e-9):
             result[close] = self.exceeds_pmi(int(n_both[close]), int(n_a[close]), int(n_b[close]), n_sets)
         return result
@@ -122,6 +122,8 @@ class EdgeTable:
     """For each label, the largest count that gives no edge from it."""
     keys: Keys
     """The edges that are looked up: first label's id * 2**32 + second label's."""
+    n_both: Ints
+    """How many sets hold both labels of each of these edges."""
     cap: float = 0.0
     """Labels of one set whose counts' product is below this have an edge that need not be looked up.
     Zero unless each set occurs in the data that was counted."""
@@ -135,8 +137,8 @@ def edges_among(
     first = np.where(counts[low] <= counts[high], low, high)
     then = low + high - first
     floors = thresholds.floors(counts)
-    chosen = np.flatnonzero(counts[then] > floors[first])
-    first, then, n_both = first[chosen], then[chosen], n_both[chosen]
-    chosen = thresholds.exceed_pmi(n_both, counts[first], counts[then], n_sets)
-    keys = first[chosen].astype(np.uint64) << SHIFT | then[chosen].astype(np.uint64)
-    return EdgeTable(counts, floors, np.sort(keys), cap)
+    unlike = counts[then] > floors[first]
+    first, then, n_both = first[unlike], then[unlike], n_both[unlike]
+    dependent = thresholds.exceed_pmi(n_both, counts[first], counts[then], n_sets)
+    keys = first[dependent].astype(np.uint64) << SHIFT | then[dependent].astype(np.uint64)
+    return EdgeTable(counts, floors, keys, n_both[dependent], cap)

@@ -1,8 +1,9 @@
 """Order graphs (Algorithm 1): which labels must be written before which, for one set or for the whole label space."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from math import inf, log2
 
 import numpy as np
@@ -74,20 +75,14 @@ class OrderGraph:
     def of_space(
         cls, statistics: LabelStatistics, thresholds: Thresholds | None = None, *, top: int | None = None
     ) -> "OrderGraph":
-        """Build the graph over the whole label space.
+        """Build the graph over the whole label space, its edges sorted from frequent to rare.
 
-        With `top`, keep the edges whose labels occur together most often, as many as touch at most that many labels,
+        With `top`, go through the edges from frequent to rare and keep those that touch at most so many labels in all,
         and no label without an edge.
         """
-        keys = statistics.edges(thresholds or Thresholds()).keys
-        names = statistics.labels
-        edges = [
-            _explained(names[first], names[then], statistics)
-            for first, then in zip((keys >> SHIFT).tolist(), (keys & LOW).tolist(), strict=True)
-        ]
-        edges.sort(key=lambda edge: (-edge.n_both, edge.before, edge.after))
+        edges = strongest_edges(statistics, thresholds or Thresholds())
         if top is None:
-            return cls(tuple(names), tuple(edges))
+            return cls(tuple(statistics.labels), tuple(edges))
         kept: dict[str, None] = {}
         chosen = []
         for edge in edges:
@@ -95,6 +90,8 @@ class OrderGraph:
             if len(kept) + len(new) <= top:
                 kept.update(dict.fromkeys((edge.before, edge.after)))
                 chosen.append(edge)
+            elif edge.n_both == 1:
+                break  # the long tail: edges that rest on a single set do not change the picture
         return cls(tuple(kept), tuple(chosen))
 
     @cached_property
@@ -169,6 +166,17 @@ class OrderGraph:
 
 
 SAMPLERS = ("uniform", "quick")
+
+
+def strongest_edges(statistics: LabelStatistics, thresholds: Thresholds) -> Iterator[Edge]:
+    """Give the edges of the label space, those first whose labels stand together most often; ties by name."""
+    table = statistics.edges(thresholds)
+    names = statistics.labels
+    by_count = np.argsort(-table.n_both, kind="stable")
+    for _, tied in groupby(by_count.tolist(), key=lambda at: table.n_both[at]):
+        ends = [(int(table.keys[at] >> SHIFT), int(table.keys[at] & LOW)) for at in tied]
+        for first, then in sorted((names[first], names[then]) for first, then in ends):
+            yield _explained(first, then, statistics)
 
 
 def _explained(first: str, then: str, statistics: LabelStatistics) -> Edge:

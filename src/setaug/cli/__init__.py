@@ -1,0 +1,77 @@
+"""The command line: one short module per command, imported only when it is called."""
+
+import argparse
+import os
+import signal
+import sys
+from importlib import import_module
+from types import FrameType
+
+from setaug import __version__
+from setaug.errors import SetAugError
+
+COMMANDS = {
+    "inspect": "statistics of label sets, the label graph, and whether order will help",
+    "augment": "write training pairs: informative label orders, with the set's size",
+    "demo": "show all of it on made-up data",
+}
+
+_HELP = """\
+Turn any seq2seq model or LLM into a model that writes sets.
+
+commands:
+{commands}
+
+try it:
+  setaug demo
+  setaug inspect demo/examples.jsonl
+  setaug augment demo/examples.jsonl -o pairs.jsonl --orders 2 --seed 0
+
+`setaug COMMAND --help` explains a command.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; return the exit code: 0, or 2 where the input or the call is at fault."""
+    arguments = sys.argv[1:] if argv is None else argv
+    parser = argparse.ArgumentParser(
+        prog="setaug",
+        usage="setaug [--version] COMMAND ...",
+        description=_HELP.format(commands="\n".join(f"  {name:9} {text}" for name, text in COMMANDS.items())),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"setaug {__version__}")
+    if not arguments or arguments[0] not in COMMANDS:
+        parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
+        parser.parse_args(arguments)
+    name = arguments[0]
+    command = import_module(f"setaug.cli.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"setaug {name}",
+        description=command.__doc__,
+        epilog=command.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_arguments(parser)
+    options = parser.parse_args(arguments[1:])
+    signal.signal(signal.SIGTERM, _stop)  # so that what is half written is removed
+    try:
+        command.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # as a shell reports a program that ended because its reader did
+    except KeyboardInterrupt:
+        return _say(f"setaug {name}: interrupted; no output file was written", 130)
+    except (SetAugError, OSError) as error:
+        return _say(f"setaug {name}: {error}", 2)
+    return 0
+
+
+def _say(message: str, code: int) -> int:
+    sys.stderr.write(message + "\n")
+    return code
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    sys.exit(128 + signum)

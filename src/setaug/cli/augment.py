@@ -1,0 +1,132 @@
+"""Write training pairs for examples: a prompt, and a completion that names the labels as a set.
+
+Per example there are N + 1 pairs: the labels in the order given, then in N other orders. By default these are drawn
+so that specific labels come before the general ones that they imply, as label statistics tell (TSAMPLE), and each
+completion starts with the number of labels (CARD): 3 | volleyball | match | event
+"""
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
+from setaug.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from setaug.engines import AugmentReport
+
+EXAMPLES = """\
+examples:
+  setaug augment train.jsonl -o pairs.jsonl
+  setaug augment train.csv.gz --delimiter "," -o pairs.jsonl.zst --orders 4 --seed 1
+  setaug augment train.jsonl -o chat.jsonl --format chat --template "Which emotions? {text}"
+  setaug augment train.jsonl -o t5.jsonl --format columns --columns source target --carry id
+  zcat logs.jsonl.gz | setaug augment - --skip-bad > pairs.jsonl
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_input(parser)
+    group = parser.add_argument_group("orders")
+    group.add_argument("--orders", type=int, default=2, metavar="N", help="orders to add per example [2]")
+    group.add_argument(
+        "--ordering",
+        choices=("topological", "reversed", "random", "frequency", "given"),
+        default="topological",
+        help="how to choose them: specific labels first, general ones first, at random, frequent ones first, as given"
+        " [topological]",
+    )
+    group.add_argument(
+        "--sampler",
+        choices=("uniform", "quick"),
+        default="uniform",
+        help="draw each allowed order with the same chance, or as a random topological sort does [uniform]",
+    )
+    group.add_argument("--distinct", action="store_true", help="add different orders as long as there are any")
+    add_thresholds(group)
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same bytes [0]")
+    group = parser.add_argument_group("writing")
+    group.add_argument(
+        "-o",
+        "--output",
+        default="-",
+        metavar="FILE",
+        help="where to write: .jsonl, .csv, .tsv (also with .gz or .zst behind) or .parquet [standard output]",
+    )
+    group.add_argument(
+        "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
+    )
+    group.add_argument("--separator", default=" | ", metavar="TEXT", help="what stands between labels [' | ']")
+    group.add_argument(
+        "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
+    )
+    group.add_argument(
+        "--format",
+        choices=("prompt-completion", "chat", "columns"),
+        default="prompt-completion",
+        help="the shape of a pair: two fields, chat messages, or two fields named by --columns [prompt-completion]",
+    )
+    group.add_argument("--columns", nargs=2, metavar=("PROMPT", "COMPLETION"), help="names for --format columns")
+    group.add_argument("--carry", nargs="+", default=[], metavar="FIELD", help="fields of a row to keep in its pairs")
+    group.add_argument("-q", "--quiet", action="store_true", help="no summary")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Augment a file."""
+    from setaug.augmenter import PairFormat, SetAugmenter
+    from setaug.engines import augment_file
+
+    with checking_options():
+        augmenter = SetAugmenter(
+            n_orders=options.orders,
+            ordering=options.ordering,
+            sampler=options.sampler,
+            distinct=options.distinct,
+            min_pmi=options.min_pmi,
+            min_ratio=options.min_ratio,
+            size=options.size,
+            separator=options.separator,
+            template=options.template,
+            random_state=options.seed,
+        ).check()
+        pair_format = PairFormat.named(options.format, options.columns).check_carried(options.carry)
+    if "-" not in (options.input, options.output) and _is_same(options.input, options.output):
+        raise UsageError(f"the output would replace the input {options.input}; choose another name.")
+    with progress_bar() as progress:
+        report = augment_file(
+            options.input,
+            options.output,
+            augmenter,
+            columns=columns_of(options),
+            kind=options.input_kind,
+            pair_format=pair_format,
+            carry=options.carry,
+            skip_bad=options.skip_bad,
+            progress=progress,
+        )
+    if not options.quiet:
+        sys.stderr.write("\n".join(_summary(report, options)) + "\n")
+
+
+def _is_same(source: str, target: str) -> bool:
+    return os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)
+
+
+def _summary(report: "AugmentReport", options: argparse.Namespace) -> list[str]:
+    lines = [
+        f"{report.n_examples:,} examples with {report.n_labels:,} different labels gave {report.n_pairs:,} pairs"
+        f" in {report.seconds:.1f} s"
+    ]
+    if options.ordering in ("topological", "reversed"):
+        share = report.n_constrained / report.n_examples if report.n_examples else 0
+        lines.append(
+            f"{report.n_edges:,} edges in all sets; {share:.1%} of the sets have one;"
+            f" mean log2 of the orders allowed {report.mean_log2_orders:.2f}"
+        )
+    if report.n_uncounted:
+        lines.append(f"in that mean, {report.n_uncounted:,} sets are left out: too large to count their orders")
+    if report.n_repeated:
+        lines.append(f"merged {report.n_repeated:,} labels that their set held already")
+    return [*lines, *skipped_lines(report.skipped)]

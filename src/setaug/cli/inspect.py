@@ -1,0 +1,160 @@
+"""Look at label sets before training: statistics, which label goes before which and why, and whether order will help.
+
+The answer to "will order help?" is measured: label-sequence models are fitted to one part of the sets and compared on
+the other, with the labels in different orders. The texts are not read for it; docs/diagnosis.md says what it can tell.
+"""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
+from setaug.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from setaug.inspection import Inspection
+    from setaug.orders.graph import Edge, OrderGraph
+
+EXAMPLES = """\
+examples:
+  setaug inspect train.jsonl
+  setaug inspect train.jsonl --graph labels.svg --top 40
+  setaug inspect train.jsonl --set volleyball match event --graph set.svg
+  setaug inspect train.jsonl --json > report.json
+"""
+
+_PICTURES = {".svg": "to_svg", ".dot": "to_dot", ".gv": "to_dot", ".mmd": "to_mermaid", ".mermaid": "to_mermaid"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_input(parser)
+    add_thresholds(parser.add_argument_group("order graph"))
+    group = parser.add_argument_group("what to show")
+    group.add_argument("--graph", metavar="FILE", help="draw the order graph: .svg, .dot or .mmd (Mermaid)")
+    group.add_argument("--top", type=int, default=30, metavar="N", help="draw at most so many labels [30]")
+    group.add_argument(
+        "--set", nargs="+", metavar="LABEL", help="show (and draw) the order graph of this one set instead"
+    )
+    group.add_argument("--json", action="store_true", help="print everything as JSON")
+    group.add_argument("--no-diagnosis", action="store_true", help='leave out "will order help?"')
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="for the split into two parts [0]")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Inspect a file."""
+    from setaug.inspection import inspect_file
+    from setaug.orders.edges import Thresholds
+
+    with checking_options():
+        thresholds = Thresholds(min_pmi=options.min_pmi, min_ratio=options.min_ratio)
+    picture = _picture(options.graph)
+    with progress_bar() as progress:
+        found = inspect_file(
+            options.input,
+            thresholds=thresholds,
+            columns=columns_of(options),
+            kind=options.input_kind,
+            skip_bad=options.skip_bad,
+            with_diagnosis=not (options.no_diagnosis or options.set),
+            seed=options.seed,
+            progress=progress,
+        )
+    graph = found.graph(options.set, top=options.top)
+    if options.graph:
+        _draw(graph, options.graph, picture)
+    if options.json:
+        _print_json(found, graph, options)
+    elif options.set:
+        _print_set(graph, found, options.seed)
+    else:
+        _print_report(found)
+    if found.skipped.count:
+        sys.stderr.write("\n".join(skipped_lines(found.skipped)) + "\n")
+
+
+def _picture(path: str | None) -> str:
+    suffix = "" if path is None else path[path.rfind(".") :].lower()
+    if path is not None and suffix not in _PICTURES:
+        raise UsageError(f"--graph writes {', '.join(_PICTURES)}; got {path!r}.")
+    return _PICTURES.get(suffix, "")
+
+
+def _draw(graph: "OrderGraph", path: str, picture: str) -> None:
+    from setaug.files import open_output
+
+    with open_output(path) as stream:
+        stream.write(getattr(graph, picture)().encode())
+    sys.stderr.write(f"drew {len(graph.labels)} labels and their order in {path}\n")
+
+
+def _print_json(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace) -> None:
+    from dataclasses import asdict
+
+    import orjson
+
+    result = found.to_dict()
+    if options.set:
+        result["set"] = {
+            "labels": graph.labels,
+            "edges": [asdict(edge) for edge in graph.edges],
+            "n_orders": str(graph.n_orders) if graph.n_orders is not None else None,
+            "log2_orders": graph.log2_orders,
+        }
+    sys.stdout.write(orjson.dumps(result, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY).decode() + "\n")
+
+
+def _print_set(graph: "OrderGraph", found: "Inspection", seed: int) -> None:
+    unseen = [label for label in graph.labels if not found.statistics.count(label)]
+    lines = [f"{len(graph.labels)} labels, {len(graph.edges)} edges"]
+    lines += [_why(edge) for edge in graph.edges]
+    if unseen:
+        lines.append(f"  not in the data, so without an edge: {', '.join(unseen)}")
+    if graph.n_orders is None:
+        lines.append("more orders than can be counted; some of them:")
+    else:
+        lines.append(f"{graph.n_orders:,} orders allowed (log2 {graph.log2_orders:.2f}); some of them:")
+    lines += [f"  {' | '.join(order)}" for order in graph.draw(min(graph.n_orders or 5, 5), seed=seed, distinct=True)]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _why(edge: "Edge") -> str:
+    return (
+        f"  {edge.before} -> {edge.after}: {edge.n_both:,} sets hold both, pmi {edge.pmi:.2f} bits,"
+        f" {edge.after} is {edge.ratio:.1f} times as frequent"
+    )
+
+
+def _print_report(found: "Inspection") -> None:
+    if not found.n_sets:
+        sys.stdout.write("no examples\n")
+        return
+    sizes = sorted(found.sizes)
+    n_several = sum(n for size, n in found.sizes.items() if size > 1)
+    lines = [
+        "Label sets",
+        f"  {found.n_sets:,} sets, {found.n_labels:,} different labels",
+        f"  {found.mean_size:.2f} labels a set on average, from {sizes[0]} to {sizes[-1]};"
+        f" {n_several / found.n_sets:.1%} have two or more",
+        f"  {found.n_once:,} labels stand in one set only",
+        "  most frequent: " + ", ".join(f"{label} ({n:,})" for label, n in found.top_labels[:6]),
+    ]
+    if found.n_repeated:
+        lines.append(f"  {found.n_repeated:,} labels were repeated within their set, and merged")
+    share = found.n_constrained_pairs / found.n_set_pairs if found.n_set_pairs else 0
+    lines += [
+        "",
+        f"Label graph (pmi above {found.thresholds.min_pmi:g} bits, more than {found.thresholds.min_ratio:g} times as"
+        " frequent)",
+        f"  {found.n_edges:,} edges among the {found.n_pairs:,} pairs of labels that stand together",
+        f"  {found.n_constrained_sets / found.n_sets:.1%} of the sets have an edge;"
+        f" {share:.1%} of the pairs in sets have a fixed order",
+        f"  mean log2 of the orders allowed: {found.mean_log2_orders:.2f} of {found.mean_log2_all_orders:.2f}",
+    ]
+    if found.top_edges:
+        lines += ["  the most frequent edges, and why:", *(f"  {_why(edge)}" for edge in found.top_edges)]
+    if found.diagnosis:
+        lines += ["", "Will order help?", *(f"  {line}" for line in str(found.diagnosis).splitlines())]
+    if max(sizes) == 1 and found.n_sets > 1:
+        lines += ["", "Every set has one label at most. Is --delimiter (or --labels-field) right?"]
+    sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,84 @@
+"""Options that several commands share, and the error for values that make no sense."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from setaug.errors import SetAugError
+
+if TYPE_CHECKING:
+    from setaug.examples import Columns, Skipped
+
+
+class UsageError(SetAugError):
+    """Report an option whose value makes no sense."""
+
+
+@contextmanager
+def checking_options() -> Iterator[None]:
+    """Turn complaints about arguments into a `UsageError`."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from None
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """Add the input file and how to read it."""
+    parser.add_argument(
+        "input",
+        metavar="INPUT",
+        help="examples: .jsonl, .csv or .tsv (also with .gz or .zst behind) or .parquet; - for standard input (JSONL)",
+    )
+    group = parser.add_argument_group("reading")
+    group.add_argument("--text-field", default="text", metavar="NAME", help="the field that holds the text [text]")
+    group.add_argument(
+        "--labels-field", default="labels", metavar="NAME", help="the field that holds the list of labels [labels]"
+    )
+    group.add_argument(
+        "--delimiter", default=";", metavar="TEXT", help="what separates the labels in a CSV or TSV cell [;]"
+    )
+    group.add_argument(
+        "--input-kind",
+        choices=("jsonl", "csv", "tsv", "parquet"),
+        help="the kind of file, where its name does not tell",
+    )
+    group.add_argument(
+        "--skip-bad", action="store_true", help="leave bad lines out and count them, instead of stopping at the first"
+    )
+
+
+def add_thresholds(parser: argparse._ArgumentGroup) -> None:
+    """Add what decides whether two labels have a fixed order."""
+    parser.add_argument(
+        "--min-pmi",
+        type=float,
+        default=1.0,
+        metavar="BITS",
+        help="two labels depend on each other when their pointwise mutual information is above this (alpha) [1]",
+    )
+    parser.add_argument(
+        "--min-ratio",
+        type=float,
+        default=3.0,
+        metavar="R",
+        help="the rarer of the two goes first when the other is more than R times as frequent (2**beta) [3]",
+    )
+
+
+def columns_of(options: argparse.Namespace) -> "Columns":
+    """Say where in a row text and labels stand."""
+    from setaug.examples import Columns
+
+    if not options.delimiter:
+        raise UsageError("--delimiter must not be empty.")
+    return Columns(text=options.text_field, labels=options.labels_field, delimiter=options.delimiter)
+
+
+def skipped_lines(skipped: "Skipped") -> list[str]:
+    """Say which lines were left out."""
+    if not skipped.count:
+        return []
+    first = "the first of them" if skipped.count > len(skipped.first) else "they are"
+    return [f"skipped {skipped.count:,} bad lines; {first}:", *(f"  {message}" for message in skipped.first)]

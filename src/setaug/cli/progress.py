@@ -1,0 +1,38 @@
+"""A progress bar on standard error, where that is a terminal."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Give a function that shows the stage, the examples done and their total."""
+    compiling = Timer(2.0, sys.stderr.write, ["compiling the inner loops; this happens once after an installation\n"])
+    compiling.daemon = True
+    compiling.start()
+    try:
+        if not sys.stderr.isatty():
+            yield lambda stage, done, total: compiling.cancel()
+            return
+        with _rich_bar() as show:
+
+            def shown(stage: str, done: int, total: int | None) -> None:
+                compiling.cancel()
+                show(stage, done, total)
+
+            yield shown
+    finally:
+        compiling.cancel()
+
+
+@contextmanager
+def _rich_bar() -> Iterator[Callable[[str, int, int | None], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total)

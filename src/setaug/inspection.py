@@ -1,0 +1,190 @@
+"""Look at label sets before training: their statistics, the label graph, and whether order will help."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from math import nan
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from setaug.diagnosis import Diagnosis, diagnose
+from setaug.engines.local import Progress, count_file
+from setaug.examples import Columns, Data, Skipped, as_examples
+from setaug.orders.edges import Ints, Thresholds
+from setaug.orders.graph import Edge, OrderGraph, strongest_edges
+from setaug.orders.orderings import TopologicalOrdering
+from setaug.orders.statistics import LabelStatistics, SetBatch
+
+_SHOWN = 10
+_MAX_DIAGNOSED = 20_000
+Batches: TypeAlias = Callable[[], Iterator[SetBatch]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """Hold what is to be known about label sets before a model is trained on them."""
+
+    n_sets: int
+    n_labels: int
+    """Different labels."""
+    n_repeated: int
+    """Labels that their set held already, and that were merged."""
+    sizes: dict[int, int]
+    """How many sets have so many labels."""
+    top_labels: list[tuple[str, int]]
+    """The most frequent labels, with the number of sets that hold each."""
+    n_once: int
+    """Labels that stand in one set only."""
+    n_edges: int
+    """Edges of the label graph: pairs of labels with a fixed order."""
+    n_pairs: int
+    """Pairs of labels that stand together in some set."""
+    n_constrained_sets: int
+    """Sets with at least one edge."""
+    n_set_pairs: int
+    """Pairs of labels over all sets, each time they stand together."""
+    n_constrained_pairs: int
+    """Those of them that have a fixed order."""
+    mean_log2_orders: float
+    """Mean log2 of the number of orders that a set allows."""
+    mean_log2_all_orders: float
+    """The same if all orders were allowed."""
+    thresholds: Thresholds
+    top_edges: list[Edge]
+    """The edges whose labels stand together most often."""
+    statistics: LabelStatistics
+    diagnosis: Diagnosis | None = None
+    skipped: Skipped = field(default_factory=Skipped)
+
+    @property
+    def mean_size(self) -> float:
+        """The mean number of labels in a set."""
+        return sum(size * n for size, n in self.sizes.items()) / self.n_sets if self.n_sets else nan
+
+    def graph(self, labels: Iterable[str] | None = None, *, top: int = 30) -> OrderGraph:
+        """Give the order graph of one set, or of the top of the label space."""
+        if labels is not None:
+            return OrderGraph.of_set(labels, self.statistics, self.thresholds)
+        return OrderGraph.of_space(self.statistics, self.thresholds, top=top)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything but the counts themselves, for JSON."""
+        names = [name for name in self.__dataclass_fields__ if name not in ("statistics", "diagnosis", "skipped")]
+        result = {name: getattr(self, name) for name in names}
+        return result | {
+            "thresholds": {"min_pmi": float(self.thresholds.min_pmi), "min_ratio": float(self.thresholds.min_ratio)},
+            "sizes": {str(size): n for size, n in self.sizes.items()},
+            "mean_size": self.mean_size if self.n_sets else None,
+            "top_edges": [asdict(edge) for edge in self.top_edges],
+            "skipped": self.skipped.count,
+            "diagnosis": self.diagnosis.to_dict() if self.diagnosis else None,
+        }
+
+
+def inspect_examples(
+    data: Data, *, thresholds: Thresholds | None = None, with_diagnosis: bool = True, seed: int = 0
+) -> Inspection:
+    """Inspect examples, or rows such as those of a Hugging Face data set."""
+    statistics = LabelStatistics()
+    sets = [example.labels for example in as_examples(data)]
+    statistics.update(sets)
+    batch = SetBatch.of([statistics.ids[label] for label in labels] for labels in sets)
+    return _inspect(statistics, lambda: iter([batch]), thresholds, with_diagnosis, seed, 0, Skipped())
+
+
+def inspect_file(
+    source: str | Path,
+    *,
+    thresholds: Thresholds | None = None,
+    columns: Columns | None = None,
+    kind: str | None = None,
+    skip_bad: bool = False,
+    with_diagnosis: bool = True,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Inspection:
+    """Inspect the examples of a file; see `augment_file` for the parameters."""
+    skipped = Skipped()
+    with count_file(
+        source, columns=columns, kind=kind, skipped=skipped if skip_bad else None, progress=progress
+    ) as counted:
+        return _inspect(
+            counted.statistics(),
+            counted.spill.batches,
+            thresholds,
+            with_diagnosis,
+            seed,
+            counted.n_repeated,
+            skipped,
+        )
+
+
+def _inspect(
+    statistics: LabelStatistics,
+    batches: Batches,
+    thresholds: Thresholds | None,
+    with_diagnosis: bool,
+    seed: int,
+    n_repeated: int,
+    skipped: Skipped,
+) -> Inspection:
+    thresholds = thresholds or Thresholds()
+    counts = statistics.counts
+    edges = statistics.edges(thresholds)
+    ordering = TopologicalOrdering(edges)
+    sizes: Ints = np.zeros(1, np.int64)
+    n_constrained = n_edges = 0
+    log2_orders = []
+    for batch in batches():
+        found = np.bincount(np.diff(batch.starts), minlength=len(sizes))
+        found[: len(sizes)] += sizes
+        sizes = found
+        orders = ordering.orders(batch, 0, seed=seed, first_index=0)
+        n_constrained += int(np.count_nonzero(orders.n_edges))
+        n_edges += int(orders.n_edges.sum())
+        log2_orders.append(orders.log2_orders)
+    n_sets = statistics.n_sets
+    all_sizes = np.arange(len(sizes))
+    log2_factorials = np.cumsum(np.log2(np.maximum(all_sizes, 1)))
+    labels = statistics.labels
+    by_count = sorted(range(len(labels)), key=lambda at: (-int(counts[at]), labels[at]))
+    return Inspection(
+        n_sets=n_sets,
+        n_labels=int(np.count_nonzero(counts)),
+        n_repeated=n_repeated,
+        sizes={int(size): int(sizes[size]) for size in np.flatnonzero(sizes)},
+        top_labels=[(labels[at], int(counts[at])) for at in by_count[:_SHOWN] if counts[at]],
+        n_once=int(np.count_nonzero(counts == 1)),
+        n_edges=len(edges.keys),
+        n_pairs=len(statistics.pairs[0]),
+        n_constrained_sets=n_constrained,
+        n_set_pairs=int((sizes * all_sizes * (all_sizes - 1) // 2).sum()),
+        n_constrained_pairs=n_edges,
+        mean_log2_orders=float(np.nanmean(np.concatenate(log2_orders))) if n_sets else 0.0,
+        mean_log2_all_orders=float((sizes * log2_factorials).sum() / n_sets) if n_sets else 0.0,
+        thresholds=thresholds,
+        top_edges=list(islice(strongest_edges(statistics, thresholds), _SHOWN)),
+        statistics=statistics,
+        diagnosis=_diagnose(statistics, batches, thresholds, seed) if with_diagnosis else None,
+        skipped=skipped,
+    )
+
+
+def _diagnose(statistics: LabelStatistics, batches: Batches, thresholds: Thresholds, seed: int) -> Diagnosis:
+    """Measure whether order will help, on all sets or on a random part of them."""
+    n_sets = statistics.n_sets
+    chosen = np.ones(n_sets, np.bool_)
+    if n_sets > _MAX_DIAGNOSED:
+        chosen[:] = False
+        chosen[np.random.default_rng(seed).choice(n_sets, _MAX_DIAGNOSED, replace=False)] = True
+    labels = statistics.labels
+    sets = []
+    first = 0
+    for batch in batches():
+        for which in np.flatnonzero(chosen[first : first + len(batch)]):
+            ids = batch.ids[batch.starts[which] : batch.starts[which + 1]]
+            sets.append([labels[at] for at in ids])
+        first += len(batch)
+    return diagnose(sets, thresholds=thresholds, seed=seed)
