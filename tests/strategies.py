@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from random import Random
 
@@ -103,7 +104,8 @@ def edge_table(size: int, edges: Edges) -> EdgeTable:
     graph.add_nodes_from(range(size))
     counts = np.zeros(size, np.int64)
     counts[list(nx.topological_sort(graph))] = np.arange(1, size + 1)
-    return EdgeTable(counts, counts, np.sort(np.array([i << 32 | j for i, j in edges], np.uint64)))
+    keys = np.array([i << 32 | j for i, j in edges], np.uint64)
+    return EdgeTable(counts=counts, floors=counts, keys=keys, n_both=np.ones(len(edges), np.int64))
 
 
 def order_poset(
@@ -115,33 +117,33 @@ def order_poset(
     return ordering.orders(SetBatch.of([range(size)] * n_sets), n_orders, seed=seed, first_index=0)
 
 
-def draw_counted(size: int, edges: Edges, n: int) -> list[tuple[int, ...]]:
+def draw_counted(size: int, edges: Edges, n: int, *, seed: int = 11) -> list[tuple[int, ...]]:
     extensions = Extensions(size, edges)
-    return [tuple(extensions.draw(Stream(11, i))) for i in range(n)]
+    return [tuple(extensions.draw(Stream(seed, i))) for i in range(n)]
 
 
-def draw_huber(size: int, edges: Edges, n: int) -> list[tuple[int, ...]]:
+def draw_huber(size: int, edges: Edges, n: int, *, seed: int = 12) -> list[tuple[int, ...]]:
     extensions = Extensions(size, edges, max_states=0)
-    return [tuple(extensions.draw(Stream(12, i))) for i in range(n)]
+    return [tuple(extensions.draw(Stream(seed, i))) for i in range(n)]
 
 
-def draw_compiled(size: int, edges: Edges, n: int, **options) -> list[tuple[int, ...]]:
-    positions = order_poset(size, edges, n, seed=13, **options).positions
+def draw_compiled(size: int, edges: Edges, n: int, *, seed: int = 13, **options) -> list[tuple[int, ...]]:
+    positions = order_poset(size, edges, n, seed=seed, **options).positions
     return [tuple(order) for order in positions.reshape(n, size).tolist()]
 
 
-def draw_compiled_huber(size: int, edges: Edges, n: int) -> list[tuple[int, ...]]:
-    """Draw by the compiled loop's way for large parts, by putting the poset behind a chain."""
-    longer = draw_compiled(*behind_chain(14, size, edges), n)
-    assert all(order[:14] == tuple(range(14)) for order in longer)
-    return [tuple(i - 14 for i in order[14:]) for order in longer]
+def draw_behind_chain(length: int, size: int, edges: Edges, n: int, *, seed: int = 14) -> list[tuple[int, ...]]:
+    """Draw by the compiled loop's way for larger parts, by putting the poset behind a chain."""
+    longer = draw_compiled(*behind_chain(length, size, edges), n, seed=seed)
+    assert all(order[:length] == tuple(range(length)) for order in longer)
+    return [tuple(i - length for i in order[length:]) for order in longer]
 
 
-UNIFORM_WAYS: dict[str, Callable[[int, Edges, int], list[tuple[int, ...]]]] = {
+UNIFORM_WAYS: dict[str, Callable[..., list[tuple[int, ...]]]] = {
     "counted": draw_counted,
     "huber": draw_huber,
     "compiled": draw_compiled,
-    "compiled huber": draw_compiled_huber,
+    "compiled, behind a chain": partial(draw_behind_chain, 6),
 }
 
 

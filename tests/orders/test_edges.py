@@ -186,16 +186,17 @@ def test_edges_among_counted_pairs_are_those_of_the_scalar_comparison(label_coun
     pairs = sorted(data.draw(st.lists(st.sampled_from(pairs), unique=True)))
     n_both = [data.draw(st.integers(1, min(label_counts[i], label_counts[j]))) for i, j in pairs]
     n_sets = data.draw(st.integers(max(label_counts), 200))
-    expected = []
+    expected = {}
     for (i, j), n in zip(pairs, n_both, strict=True):
         for first, then in ((i, j), (j, i)):
             n_first, n_then = label_counts[first], label_counts[then]
             if thresholds.exceeds_ratio(n_then, n_first) and thresholds.exceeds_pmi(n, n_first, n_then, n_sets):
-                expected.append(first << 32 | then)
+                expected[first << 32 | then] = n
     keys = np.array([i << 32 | j for i, j in pairs], np.uint64)
     table = edges_among(keys, as_ints(n_both), as_ints(label_counts), n_sets, thresholds, cap=2.5)
     assert isinstance(table, EdgeTable)
-    assert table.keys.tolist() == sorted(expected)
+    assert dict(zip(table.keys.tolist(), table.n_both.tolist(), strict=True)) == expected
+    assert len(table.keys) == len(expected)
     assert table.cap == 2.5
 
 

@@ -4,7 +4,7 @@ Each has a plain twin that tests compare it with: `Stream` for the random number
 `extensions.py` for counts and draws. Sets come flat: the labels of set ``i`` are
 ``ids[starts[i]:starts[i + 1]]``. A label that the statistics never saw has the id -1.
 
-Draws are exact: probabilities are ratios of whole numbers below 2**64, and no random number is rounded.
+Draws are exact: probabilities are ratios of whole numbers, and no random number is rounded.
 """
 
 from functools import cache
@@ -22,13 +22,14 @@ EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 MAX_LISTED = 5
 """For sets with at most so many labels, all orders of all graphs are listed once."""
-MAX_COUNTED = 16
-"""Connected parts of a graph with more labels than this are not counted here (16! fits in 64 bits), but drawn by
-Huber's sampler."""
+MAX_BITS = 64
+"""Sets whose graph has a connected part with more labels than this are left to `extensions.py`."""
+MAX_DOWN_SETS = 1 << 16
+"""Sets whose graph has more down-sets than this are not counted; they are drawn by Huber's sampler."""
 LEFT_OUT = -1.0
-MAX_DRAWN = 32
-"""Those with more labels than this are left to `extensions.py`: it may well count them, for labels of large sets are
-often interchangeable."""
+LIMB_BITS, LOW_LIMB = np.uint64(32), np.uint64(0xFFFFFFFF)
+MAX_LIMBS = 11
+"""64! has 296 bits."""
 
 
 @njit(cache=True, inline="always")
@@ -182,34 +183,187 @@ def find_parts(before, size, part, stack):
 
 
 @njit(cache=True)
-def count_extensions(needs, size, ways):
-    """Fill ``ways[taken]``: in how many orders the labels outside the down-set `taken` can follow it."""
-    full = (1 << size) - 1
-    ways[full] = ONE
-    for taken in range(full - 1, -1, -1):
-        total = uint64(0)
-        for i in range(size):
-            if not taken >> i & 1 and needs[i] & ~taken == 0:
-                total += ways[taken | 1 << i]
-        ways[taken] = total
-    return ways[0]
+def log2_factorial(size):
+    return lgamma(size + 1.0) / log(2.0)
 
 
 @njit(cache=True)
-def draw_extension(state, needs, members, size, ways, order, at):
-    """Write a uniformly drawn order of a connected part's members to ``order[at:]``."""
-    taken = 0
-    for _ in range(size):
-        rest = below(state, ways[taken])
-        for i in range(size):
-            if not taken >> i & 1 and needs[i] & ~taken == 0:
-                share = ways[taken | 1 << i]
-                if rest < share:
-                    order[at] = members[i]
-                    at += 1
-                    taken |= 1 << i
+def count_bits(mask):
+    n_bits = 0
+    while mask:
+        mask &= mask - ONE
+        n_bits += 1
+    return n_bits
+
+
+@njit(cache=True)
+def find_twins(before, own, twins, needs):
+    """Group the labels of a connected part that have the same neighbours; give the number of groups.
+
+    Sets of the part's labels are bits: those of each group, and those that must come before it.
+    """
+    n_groups = 0
+    for k in range(len(own)):
+        group = -1
+        for g in range(n_groups):
+            first = own[count_bits((twins[g] & (~twins[g] + ONE)) - ONE)]
+            group = g
+            for h in own:
+                if before[h, first] != before[h, own[k]] or before[first, h] != before[own[k], h]:
+                    group = -1
                     break
-                rest -= share
+            if group >= 0:
+                break
+        if group < 0:
+            group = n_groups
+            n_groups += 1
+            twins[group] = uint64(0)
+            needs[group] = uint64(0)
+            for h in range(len(own)):
+                if before[own[h], own[k]]:
+                    needs[group] |= ONE << uint64(h)
+        twins[group] |= ONE << uint64(k)
+    return n_groups
+
+
+@njit(cache=True)
+def find_down_sets(twins, needs, n_groups, masks, follows, slots, stamps, stamp):
+    """List the sets of labels that can have been written at some point, one for all that differ by twins only.
+
+    ``follows[s, g]`` becomes the place in the list of set s with one more label of group g, or -1. Gives the number of
+    sets; -1 where there is no room for all.
+    """
+    mask_of_slots = uint64(len(slots) - 1)
+    masks[0] = uint64(0)
+    n_sets = 1
+    at = 0
+    while at < n_sets:
+        for g in range(n_groups):
+            follows[at, g] = -1
+            left = twins[g] & ~masks[at]
+            if left == 0 or needs[g] & ~masks[at]:
+                continue
+            larger = masks[at] | (left & (~left + ONE))
+            slot = mix(larger) & mask_of_slots
+            while stamps[slot] == stamp and masks[slots[slot]] != larger:
+                slot = (slot + ONE) & mask_of_slots
+            if stamps[slot] != stamp:
+                if n_sets == len(masks):
+                    return -1
+                stamps[slot] = stamp
+                slots[slot] = n_sets
+                masks[n_sets] = larger
+                n_sets += 1
+            follows[at, g] = slots[slot]
+        at += 1
+    return n_sets
+
+
+@njit(cache=True)
+def add_multiple(total, number, times, n_limbs):
+    """Add a multiple of one large whole number to another; both are in limbs of 32 bits, the lowest first."""
+    carry = uint64(0)
+    for k in range(n_limbs):
+        carry += total[k] + number[k] * times
+        total[k] = carry & LOW_LIMB
+        carry >>= LIMB_BITS
+
+
+@njit(cache=True)
+def subtract(total, number, n_limbs):
+    """Subtract a large whole number from another, or leave that as it is and say False where it is smaller."""
+    for k in range(n_limbs - 1, -1, -1):
+        if total[k] != number[k]:
+            if total[k] < number[k]:
+                return False
+            break
+    borrow = uint64(0)
+    for k in range(n_limbs):
+        taken = number[k] + borrow
+        borrow = uint64(total[k] < taken)
+        total[k] = (total[k] + (borrow << LIMB_BITS)) - taken
+    return True
+
+
+@njit(cache=True)
+def below_large(state, bound, n_limbs, drawn):
+    """Draw a large whole number below the bound."""
+    top = n_limbs - 1
+    while top and bound[top] == 0:
+        top -= 1
+    mask = bound[top]
+    for shift in (1, 2, 4, 8, 16):
+        mask |= mask >> uint64(shift)
+    while True:
+        drawn[:n_limbs] = uint64(0)
+        for k in range(top + 1):
+            state[0] += GOLDEN
+            drawn[k] = mix(state[0]) >> LIMB_BITS
+        drawn[top] &= mask
+        for k in range(top, -1, -1):
+            if drawn[k] < bound[k]:
+                return
+            if drawn[k] > bound[k]:
+                break
+
+
+@njit(cache=True)
+def limbs_for(size):
+    """Give the number of limbs for the number of orders of so many labels, and for a multiple of it."""
+    return int(log2_factorial(size) / 32) + 2
+
+
+@njit(cache=True)
+def count_ways(twins, n_groups, masks, follows, n_sets, n_limbs, ways):
+    """Fill ``ways[s]``: in how many orders the labels outside set s can follow it."""
+    ways[n_sets - 1, :n_limbs] = uint64(0)
+    ways[n_sets - 1, 0] = ONE
+    for at in range(n_sets - 2, -1, -1):
+        ways[at, :n_limbs] = uint64(0)
+        for g in range(n_groups):
+            if follows[at, g] >= 0:
+                weight = uint64(count_bits(twins[g] & ~masks[at]))
+                add_multiple(ways[at], ways[follows[at, g]], weight, n_limbs)
+
+
+@njit(cache=True)
+def log2_large(number, n_limbs):
+    value = 0.0
+    for k in range(n_limbs - 1, -1, -1):
+        value = value * 4294967296.0 + float(number[k])
+    return np.log2(value)
+
+
+@njit(cache=True)
+def draw_counted(state, own, twins, n_groups, masks, follows, ways, members, order):
+    """Draw an order of a part whose orders are counted."""
+    size = len(own)
+    n_limbs = limbs_for(size)
+    drawn = np.empty(n_limbs, np.uint64)
+    share = np.empty(n_limbs, np.uint64)
+    # Twins are told apart at the end only: they take the places of their group in a random order.
+    at_group = np.empty(n_groups, np.int64)
+    at = 0
+    for g in range(n_groups):
+        at_group[g] = at
+        for k in range(size):
+            if twins[g] >> uint64(k) & ONE:
+                members[at] = own[k]
+                at += 1
+        shuffle(state, members[at_group[g] : at], at - at_group[g])
+    at = 0
+    for place in range(size):
+        below_large(state, ways[at], n_limbs, drawn)
+        for g in range(n_groups):
+            follower = follows[at, g]
+            if follower >= 0:
+                share[:] = uint64(0)
+                add_multiple(share, ways[follower], uint64(count_bits(twins[g] & ~masks[at])), n_limbs)
+                if not subtract(drawn, share, n_limbs):
+                    order[place] = members[at_group[g]]
+                    at_group[g] += 1
+                    at = follower
+                    break
 
 
 @njit(cache=True)
@@ -239,7 +393,7 @@ def draw_huber(state, before, line, order):
     """
     size = len(line)
     bound = np.empty(size, np.int64)
-    n_steps = size * size
+    n_steps = int(1.3 * size**3 * log(size)) + 1  # nine times in ten the runs meet in fewer, whatever the graph
     depth = 0
     starts = np.empty(64, np.uint64)
     # Go back further and further, with fresh coins, until the runs from there meet.
@@ -315,11 +469,6 @@ def draw_quick(state, before, size, order, free):
                     free[j] = 0
                     break
                 pick -= ONE
-
-
-@njit(cache=True)
-def log2_factorial(size):
-    return lgamma(size + 1.0) / log(2.0)
 
 
 @njit(cache=True)
@@ -413,20 +562,18 @@ def draw_small(state, labels, size, counts, floors, cap, table, listed, distinct
 
 @njit(cache=True)
 def lay_out_parts(before, size, part, members, part_start, at_part, stack):
-    """Lay the members of each connected part side by side; give the number of parts and the size of the largest."""
+    """Lay the members of each connected part side by side; give the number of parts."""
     n_parts = find_parts(before, size, part, stack)
     part_start[: n_parts + 1] = 0
     for k in range(size):
         part_start[part[k] + 1] += 1
-    largest = 0
     for p in range(n_parts):
-        largest = max(largest, part_start[p + 1])
         part_start[p + 1] += part_start[p]
         at_part[p] = part_start[p]
     for k in range(size):
         members[at_part[part[k]]] = k
         at_part[part[k]] += 1
-    return n_parts, largest
+    return n_parts
 
 
 @njit(cache=True, nogil=True)
@@ -435,24 +582,33 @@ def draw_topological(
 ):
     """Fill `orders` as `draw_random` does, with orders that each set's graph allows.
 
-    Also fill, for each set, its number of edges and the log2 of the number of orders allowed: nan where a connected
-    part of the graph is too large to be counted here. If the orders must be distinct then, or the part is too large to
-    be drawn here too, it is `LEFT_OUT`, and the orders are left unfilled.
+    Also fill, for each set, its number of edges and the log2 of the number of orders allowed: nan where the graph has
+    too many down-sets to count them, `LEFT_OUT` where the orders are left unfilled: those of a large connected part,
+    and those that must be distinct and cannot be counted.
     """
     most = 1
     for i in range(len(starts) - 1):
         most = max(most, starts[i + 1] - starts[i])
+    room = MAX_DOWN_SETS if most > MAX_LISTED else 1
     state = np.empty(1, np.uint64)
     before = np.empty((most, most), np.bool_)
     part = np.empty(most, np.int64)
     tags = np.empty(most, np.int64)
     scratch = np.empty(most, np.int64)
     members = np.empty(most, np.int64)
-    needs = np.empty((most, MAX_COUNTED), np.int64)
     part_start = np.empty(most + 1, np.int64)
     at_part = np.empty(most, np.int64)
     part_order = np.empty(most, np.int64)
-    ways = np.empty((most, 0), np.uint64)
+    set_start = np.empty(most, np.int64)
+    n_groups = np.empty(most, np.int64)
+    twins = np.empty(most, np.uint64)
+    needs = np.empty(most, np.uint64)
+    masks = np.empty(room, np.uint64)
+    follows = np.empty((room, min(most, MAX_BITS)), np.int32)
+    ways = np.empty((room, MAX_LIMBS), np.uint64)
+    slots = np.empty(4 * room, np.int32)
+    stamps = np.zeros(4 * room, np.int64)
+    stamp = 0
     for i in range(len(starts) - 1):
         start = starts[i]
         size = starts[i + 1] - start
@@ -465,27 +621,36 @@ def draw_topological(
             log2_orders[i] = np.log2(n_ways)
             continue
         n_edges[i] = find_edges(labels, size, counts, floors, cap, table, before)
-        n_parts, largest = lay_out_parts(before, size, part, members, part_start, at_part, scratch)
+        n_parts = lay_out_parts(before, size, part, members, part_start, at_part, scratch)
         log2_orders[i] = log2_factorial(size)
-        if largest > MAX_COUNTED:
-            log2_orders[i] = np.nan
-            if distinct or (largest > MAX_DRAWN and not quick):
-                log2_orders[i] = LEFT_OUT
-                continue
-        elif 1 << largest > ways.shape[1]:
-            ways = np.empty((most, 1 << largest), np.uint64)
+        n_used = 0
         for p in range(n_parts):
             own = members[part_start[p] : part_start[p + 1]]
-            if len(own) <= MAX_COUNTED:
-                for k in range(len(own)):
-                    needs[p, k] = 0
-                    for h in range(len(own)):
-                        needs[p, k] |= before[own[h], own[k]] << h
-                log2_orders[i] += np.log2(float(count_extensions(needs[p], len(own), ways[p])))
-                log2_orders[i] -= log2_factorial(len(own))
-        n_different = 1 << 62
-        if distinct and not np.isnan(log2_orders[i]):
-            n_different = int(np.exp2(min(log2_orders[i], 62.0)) + 0.5)
+            log2_orders[i] -= log2_factorial(len(own))
+            set_start[p], n_groups[p] = n_used, 0
+            if len(own) == 1:
+                continue
+            if len(own) > MAX_BITS:
+                log2_orders[i] = LEFT_OUT
+                break
+            own_twins, own_needs = twins[part_start[p] :], needs[part_start[p] :]
+            n_groups[p] = find_twins(before, own, own_twins, own_needs)
+            stamp += 1
+            n_sets = find_down_sets(
+                own_twins, own_needs, n_groups[p], masks[n_used:], follows[n_used:], slots, stamps, stamp
+            )
+            if n_sets < 0:
+                n_groups[p] = -1
+                log2_orders[i] = np.nan
+                continue
+            n_limbs = limbs_for(len(own))
+            count_ways(own_twins, n_groups[p], masks[n_used:], follows[n_used:], n_sets, n_limbs, ways[n_used:])
+            log2_orders[i] += log2_large(ways[n_used], n_limbs)
+            n_used += n_sets
+        if log2_orders[i] == LEFT_OUT or (distinct and np.isnan(log2_orders[i])):
+            log2_orders[i] = LEFT_OUT
+            continue
+        n_different = int(np.exp2(min(log2_orders[i], 62.0)) + 0.5) if distinct else 1
         for j in range(len(orders)):
             order = orders[j, start : start + size]
             while True:
@@ -496,12 +661,26 @@ def draw_topological(
                     for p in range(n_parts):
                         low = part_start[p]
                         own = members[low : part_start[p + 1]]
+                        own_order = part_order[low : part_start[p + 1]]
+                        at = set_start[p]
+                        if len(own) == 1:
+                            own_order[0] = own[0]
+                        elif n_groups[p] < 0:
+                            draw_large(state, labels, own, counts, before, own_order)
+                        else:
+                            draw_counted(
+                                state,
+                                own,
+                                twins[low:],
+                                n_groups[p],
+                                masks[at:],
+                                follows[at:],
+                                ways[at:],
+                                scratch,
+                                own_order,
+                            )
                         tags[low : part_start[p + 1]] = p
                         at_part[p] = low
-                        if len(own) <= MAX_COUNTED:
-                            draw_extension(state, needs[p], own, len(own), ways[p], part_order, low)
-                        else:
-                            draw_large(state, labels, own, counts, before, part_order[low:])
                     shuffle(state, tags, size)
                     for k in range(size):
                         order[k] = part_order[at_part[tags[k]]]

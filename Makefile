@@ -1,0 +1,39 @@
+# Each target makes the environment it needs, from nothing but Python 3.11 (or newer) and make.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+DATA ?= ../shared/data
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test check benchmark clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 16
+
+demo: $(VENV)/.base ## show the method on made-up data, into demo/
+	$(BIN)/setaug demo demo
+
+test: $(VENV)/.dev ## run all tests, with coverage
+	SETAUG_DATA=$(DATA) $(BIN)/python -m pytest -n 2 --cov=setaug --cov-report=term:skip-covered
+
+check: $(VENV)/.dev ## lint, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+benchmark: $(VENV)/.dev ## measure speed, each time against a baseline in the same run
+	$(BIN)/python benchmarks/speed.py
+
+clean: ## remove the environment and what the demo wrote
+	rm -rf $(VENV) demo
+
+$(VENV)/.base: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@

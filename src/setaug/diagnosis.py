@@ -1,0 +1,460 @@
+"""Will order help on this data? Measured on the label sets alone, before any training (paper, section 3.1).
+
+For each way to order labels, a small model of label sequences is fitted on part of the sets, and the bits that it
+needs for each of the other sets are compared. With an ordering q that draws one of e orders, each with the same
+chance, a set of size m costs (the negative ELBO of section 3.1, given the size, which is written first)
+
+    bits(set) = mean over q of -log2 p(order | m)  -  log2 e
+
+The model is log-linear: the next label is y with a probability proportional to
+
+    exp(bias[y] + context[labels left, class of y] + context[class of last label, class of y] + sum of weight[h, y])
+
+over the labels h already written; labels already written are left out. Classes are bands of label frequency, so that
+"rare ones first" is quick to learn; the weights are for pairs of labels that occur together more or less often than
+chance. Mixtures of n-grams were tried first: they cannot say that a label will *not* come yet, and so count
+against each order that has a rule. ``docs/diagnosis.md`` says what the measure can and cannot tell.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setaug.orders.edges import LOW, SHIFT, EdgeTable, Ints, Keys, Thresholds, edges_among
+from setaug.orders.orderings import make_ordering
+from setaug.orders.statistics import SetBatch
+
+Floats: TypeAlias = NDArray[np.float64]
+Verdict: TypeAlias = Literal["topological", "reversed", "frequency", "no-gain", "too-little-data"]
+COMPARED: tuple[Verdict, ...] = ("topological", "reversed", "frequency")
+"""The orderings that are compared with random orders."""
+MAX_SIZE = 16
+"""Sets with more labels are not compared: their orders cannot always be counted."""
+MIN_HELD_OUT = 50
+"""With fewer held-out sets there is no verdict."""
+ENOUGH_HELD_OUT = 4000
+"""When so many held-out sets are scored, the other folds are not needed."""
+MIN_GAIN = 0.01
+"""An ordering helps where it saves at least this share of the bits that random orders need."""
+
+_N_CLASSES = 16
+_N_PASSES = 20
+_MIN_EVIDENCE = 8.0  # twice the log-likelihood ratio against chance: by chance, 1 pair in 200 has more
+_MAX_NEIGHBOURS = 64  # per label, those with the most evidence: bounds the time that a pass takes
+_PAIR_PRIOR, _BIAS_PRIOR, _CONTEXT_PRIOR = 3.0, 0.05, 1.0  # in observations
+
+
+@dataclass(frozen=True, slots=True)
+class OrderingScore:
+    """Hold what the held-out sets cost under one ordering."""
+
+    bits: float
+    """The mean number of bits per set."""
+    difference: float
+    """The mean difference to random orders, in bits per set; below zero, the ordering helps."""
+    low: float
+    """The lower end of the difference's 95 % interval (paired over sets)."""
+    high: float
+    """The upper end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Hold the measured answer to "will order help on this data?"."""
+
+    verdict: Verdict
+    """The ordering that helps most, or ``no-gain`` where none beats random orders, or ``too-little-data``."""
+    sentence: str
+    """The verdict in plain English."""
+    scores: dict[str, OrderingScore]
+    """The scores by ordering, random orders included; empty where there is too little data."""
+    helps: tuple[str, ...]
+    """All orderings that beat random orders, best first."""
+    constrained: float
+    """The share of held-out sets in which the order graph has an edge; elsewhere, topological orders are random."""
+    n_sets: int
+    """The sets that were looked at, of any size."""
+    n_fit: int
+    """The sets of 2 to 16 labels that the models of one fold were fitted on."""
+    n_held_out: int
+    """The sets that were scored, each by models that had not seen it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the diagnosis in a form that JSON can hold."""
+        return asdict(self)
+
+
+def diagnose(
+    label_sets: Iterable[Iterable[str]],
+    *,
+    thresholds: Thresholds | None = None,
+    n_folds: int = 5,
+    n_orders: int = 2,
+    max_sets: int = 20_000,
+    seed: int = 0,
+) -> Diagnosis:
+    """Measure whether topological, reversed or frequency orders make label sets easier to predict than random ones.
+
+    Sets with fewer than 2 labels have no order: they count in the order graph, as in training, but are not compared,
+    and neither are sets with more than 16. A label of a held-out set that no fitted set holds is left out of that
+    set, whatever the ordering.
+
+    Parameters
+    ----------
+    thresholds
+        Which labels have a fixed order; the paper's by default.
+    n_folds
+        Each set is held out once, from models fitted on the other folds; after 4,000 held-out sets no fold is added.
+    n_orders
+        How many orders are drawn for each set, to fit and to score.
+    max_sets
+        How many sets of two or more labels are looked at; of a larger data set, a random part.
+
+    Examples
+    --------
+    >>> from random import Random
+    >>> draw = Random(0)
+    >>> diagnose(draw.sample("abcdefghijkl", 3) for _ in range(500)).verdict
+    'no-gain'
+    >>> diagnose([{"match", "event"}, {"person"}]).sentence
+    'Too little data: 0 held-out sets could be scored, and at least 50 are needed.'
+
+    """
+    if n_folds < 2:
+        raise ValueError(f"n_folds must be at least 2, got {n_folds}.")
+    if n_orders < 1:
+        raise ValueError(f"n_orders must be at least 1, got {n_orders}.")
+    sets, labels = _encode(label_sets, max_sets, seed)
+    # Folds are dealt within each size, so that small data sets are split evenly.
+    by_size = np.lexsort((np.random.default_rng(seed).random(len(sets)), np.diff(sets.starts)))
+    fold = np.empty(len(sets), np.int64)
+    fold[by_size] = np.arange(len(sets)) % n_folds
+    n_fit, n_held_out = 0, 0
+    bits: dict[str, list[Floats]] = {name: [] for name in ("random", *COMPARED)}
+    n_edges: list[Ints] = []
+    for held_out in range(n_folds if len(labels) > 1 else 0):
+        split = _split(sets, fold != held_out, len(labels), thresholds or Thresholds())
+        if len(split.fitted) == 0 or len(split.held_out) == 0:
+            continue
+        n_fit, n_held_out = max(n_fit, len(split.fitted)), n_held_out + len(split.held_out)
+        for name, scored in bits.items():
+            costs, edges = _score(name, split, labels, n_orders, seed * n_folds + held_out)
+            scored.append(costs)
+            if name == "topological":
+                n_edges.append(edges)
+        if n_held_out >= ENOUGH_HELD_OUT:
+            break
+    if n_held_out < MIN_HELD_OUT:
+        sentence = (
+            f"Too little data: {n_held_out} held-out sets could be scored, and at least {MIN_HELD_OUT} are needed."
+        )
+        return Diagnosis("too-little-data", sentence, {}, (), 0.0, len(sets), n_fit, n_held_out)
+    scores = _compare({name: np.concatenate(scored) for name, scored in bits.items()})
+    limit = -MIN_GAIN * scores["random"].bits
+    helps = [name for name in COMPARED if scores[name].difference <= limit and scores[name].high < 0]
+    helps.sort(key=lambda name: scores[name].bits)
+    return Diagnosis(
+        verdict=helps[0] if helps else "no-gain",
+        sentence=_state(scores, helps, n_held_out),
+        scores=scores,
+        helps=tuple(helps),
+        constrained=float(np.mean(np.concatenate(n_edges) > 0)),
+        n_sets=len(sets),
+        n_fit=n_fit,
+        n_held_out=n_held_out,
+    )
+
+
+def _encode(label_sets: Iterable[Iterable[str]], max_sets: int, seed: int) -> tuple[SetBatch, list[str]]:
+    """Give labels numbers by name, so that nothing depends on the order in which a set lists them."""
+    sets: list[set[str]] = []
+    for members in label_sets:
+        if isinstance(members, str):
+            raise TypeError(f"expected sets of labels, got the string {members!r}.")
+        sets.append(set(members))
+    n_orderable = sum(len(members) > 1 for members in sets)
+    if n_orderable > max_sets:
+        n_kept = len(sets) * max_sets // n_orderable
+        kept = np.random.default_rng(seed).choice(len(sets), n_kept, replace=False)
+        sets = [sets[at] for at in np.sort(kept)]
+    labels = sorted(set().union(*sets))
+    ids = {label: at for at, label in enumerate(labels)}
+    return SetBatch.of(sorted(ids[label] for label in members) for members in sets), labels
+
+
+def _take(sets: SetBatch, chosen: NDArray[np.bool_], known: NDArray[np.bool_] | None = None) -> SetBatch:
+    """Take some sets, and of these the labels that are known."""
+    wanted = np.repeat(chosen, np.diff(sets.starts))
+    if known is not None:
+        wanted &= known[sets.ids]
+    ends = np.concatenate([[0], np.cumsum(wanted)])[sets.starts]
+    return SetBatch(np.concatenate([[0], ends[1:][chosen]]), sets.ids[wanted])
+
+
+def _comparable(sets: SetBatch) -> SetBatch:
+    sizes = np.diff(sets.starts)
+    return _take(sets, (sizes >= 2) & (sizes <= MAX_SIZE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Hold the sets of one fold, and the graphs that order them."""
+
+    fitted: SetBatch
+    held_out: SetBatch
+    edges: EdgeTable
+    held_out_edges: EdgeTable
+
+
+def _split(sets: SetBatch, is_fitted: NDArray[np.bool_], n_labels: int, thresholds: Thresholds) -> _Split:
+    """Split sets, and find the order graph of the fitted part.
+
+    A set in the training data counts itself: two rare labels that it alone holds have an edge. So that the orders of
+    held-out sets are alike, each of them counts itself too, but no other held-out set.
+    """
+    counted = _take(sets, is_fitted)
+    counts = np.bincount(counted.ids, minlength=n_labels)
+    pairs, n_both = _pairs(counted)
+    fitted = _comparable(counted)
+    known = np.bincount(fitted.ids, minlength=n_labels) > 0
+    held_out = _comparable(_take(sets, ~is_fitted, known))
+    own_pairs, _ = _pairs(held_out)
+    found = np.searchsorted(pairs, own_pairs)
+    is_found = np.append(pairs, LOW)[found] == own_pairs
+    own_both = np.where(is_found, np.append(n_both, 0)[found], 0) + 1
+    return _Split(
+        fitted,
+        held_out,
+        edges_among(pairs, n_both, counts, len(counted), thresholds),
+        edges_among(own_pairs, own_both, counts + 1, len(counted) + 1, thresholds),
+    )
+
+
+def _pairs(sets: SetBatch) -> tuple[Keys, Ints]:
+    from setaug.orders.kernels import pair_keys
+
+    return np.unique(pair_keys(sets.starts, sets.ids), return_counts=True)
+
+
+def _score(name: str, split: _Split, labels: list[str], n_orders: int, seed: int) -> tuple[Floats, Ints]:
+    """Fit a model on orders of the fitted sets; give each held-out set's bits and its number of edges."""
+    n_orders = 1 if name == "frequency" else n_orders  # it would repeat its one order
+    for_fitted = make_ordering(name, labels=labels, edges=split.edges)
+    orders = for_fitted.orders(split.fitted, n_orders, seed=2 * seed, first_index=0)
+    model = SequenceModel.fit(split.fitted, orders.positions, len(labels))
+    for_held_out = make_ordering(name, labels=labels, edges=split.held_out_edges)
+    orders = for_held_out.orders(split.held_out, n_orders, seed=2 * seed + 1, first_index=0)
+    return model.bits(split.held_out, orders.positions).mean(axis=0) - orders.log2_orders, orders.n_edges
+
+
+def _compare(bits: dict[str, Floats]) -> dict[str, OrderingScore]:
+    scores = {}
+    for name, costs in bits.items():
+        differences = costs - bits["random"]
+        mean, margin = differences.mean(), 1.96 * differences.std(ddof=1) / len(differences) ** 0.5
+        scores[name] = OrderingScore(*(float(value) for value in (costs.mean(), mean, mean - margin, mean + margin)))
+    return scores
+
+
+def _state(scores: dict[str, OrderingScore], helps: list[Verdict], n_held_out: int) -> str:
+    name = helps[0] if helps else min(COMPARED, key=lambda name: scores[name].bits)
+    score, base = scores[name], scores["random"].bits
+    measured = (
+        f"{name} orders need {abs(score.difference):.2f} bits ({abs(score.difference) / base:.1%}) "
+        f"{'fewer' if score.difference < 0 else 'more'} per set than random orders "
+        f"(95 % interval {score.low:+.2f} to {score.high:+.2f}), on {n_held_out:,} held-out sets"
+    )
+    if not helps:
+        return f"Order will not help: no order clearly beats random ones; the best, {measured}."
+    others = f" Also better than random: {', '.join(helps[1:])}." if len(helps) > 1 else ""
+    return f"Order helps: {measured}.{others}"
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceModel:
+    """Predict the next label from the labels written so far and the number of labels left."""
+
+    rows: Ints
+    """The pairs with a weight, by first label: those of label h are ``rows[h]`` to ``rows[h + 1]``."""
+    columns: Ints
+    """The second label of each pair."""
+    classes: Ints
+    """The band of frequency of each label."""
+    weights: Floats
+    biases: Floats
+    context: Floats
+    """What each class gains: a row for each number of labels left, then one for each class of the last label."""
+
+    @classmethod
+    def fit(cls, sets: SetBatch, positions: NDArray[np.int32], n_labels: int) -> "SequenceModel":
+        """Fit the model on orders of sets, by iterative scaling.
+
+        Each pass moves each parameter by the log of what was observed over what the model expects (both with a
+        prior that pulls to independence), in a step that halves whenever the sign turns.
+        """
+        counts = np.bincount(sets.ids, minlength=n_labels).astype(float)
+        share = counts / counts.sum()
+        classes = _classes(counts)
+        rows, columns = _neighbours(sets, counts)
+        shapes = (len(columns), n_labels, (MAX_SIZE + 2 + _N_CLASSES, _N_CLASSES))
+        values = [np.zeros(shape) for shape in shapes]
+        values[1] = np.log(np.maximum(share, 1e-300))
+        start, priors = values[1], (_PAIR_PRIOR * share[columns], _BIAS_PRIOR, _CONTEXT_PRIOR)
+        steps, last = [np.full(shape, 0.3) for shape in shapes], [np.zeros(shape) for shape in shapes]
+        for _ in range(_N_PASSES):
+            model = cls(rows, columns, classes, *values)
+            observed, expected = ([np.zeros(shape) for shape in shapes] for _ in range(2))
+            model._sweep(sets, positions, observed, expected)
+            for i, prior in enumerate(priors):
+                pull = prior * np.exp(values[i] - (start if i == 1 else 0.0))
+                seen, predicted = observed[i] / len(positions), np.maximum(expected[i], 0) / len(positions)
+                move = np.clip(np.log((seen + prior) / (predicted + pull)), -2, 2)
+                steps[i] = np.where(move * last[i] < 0, steps[i] / 2, np.minimum(1.1 * steps[i], 1))
+                values[i], last[i] = values[i] + steps[i] * move, move
+        return cls(rows, columns, classes, *values)
+
+    def bits(self, sets: SetBatch, positions: NDArray[np.int32]) -> Floats:
+        """Give -log2 of the probability of each order (a row) of each set (a column)."""
+        return self._sweep(sets, positions, [], [])
+
+    def _sweep(
+        self, sets: SetBatch, positions: NDArray[np.int32], observed: list[Floats], expected: list[Floats]
+    ) -> Floats:
+        firsts = np.repeat(sets.starts[:-1], np.diff(sets.starts))
+        bits = np.empty((len(positions), len(sets)))
+        nothing = [np.zeros(0), np.zeros(0), np.zeros((0, 0))]
+        for row, order in zip(bits, sets.ids[firsts + positions].astype(np.int64), strict=True):
+            _compiled_sweep()(
+                order,
+                sets.starts,
+                self.rows,
+                self.columns,
+                self.classes,
+                np.exp(self.weights),
+                np.exp(self.biases),
+                np.exp(self.context),
+                len(expected) > 0,
+                *(observed or nothing),
+                *(expected or nothing),
+                row,
+            )
+        return bits
+
+
+def _classes(counts: Floats) -> Ints:
+    """Cut the labels, from frequent to rare, into bands that occur equally often."""
+    order = np.argsort(-counts, kind="stable")
+    n_seen = np.count_nonzero(counts)
+    middle = np.cumsum(counts[order]) - counts[order] / 2
+    bands = np.arange(len(counts)) if n_seen <= _N_CLASSES else (middle / counts.sum() * _N_CLASSES).astype(np.int64)
+    classes = np.empty(len(counts), np.int64)
+    classes[order] = np.minimum(bands, _N_CLASSES - 1)
+    return classes
+
+
+def _neighbours(sets: SetBatch, counts: Floats) -> tuple[Ints, Ints]:
+    """Find the pairs of labels that occur together more or less often than chance, by first label."""
+    pairs, n_both = _pairs(sets)
+    low, high = (pairs >> SHIFT).astype(np.int64), (pairs & LOW).astype(np.int64)
+    sizes = np.diff(sets.starts)
+    chance = counts[low] * counts[high] * np.sum(sizes * (sizes - 1.0)) / np.sum(sizes) ** 2.0
+    evidence = 2 * (n_both * np.log(n_both / chance) - n_both + chance)
+    strong = evidence > _MIN_EVIDENCE
+    first, then = np.concatenate([low[strong], high[strong]]), np.concatenate([high[strong], low[strong]])
+    order = np.lexsort((-np.tile(evidence[strong], 2), first))
+    first, then = first[order], then[order]
+    n_pairs = np.bincount(first, minlength=len(counts))
+    rank = np.arange(len(first)) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)
+    first, then = first[rank < _MAX_NEIGHBOURS], then[rank < _MAX_NEIGHBOURS]
+    return np.concatenate([[0], np.cumsum(np.bincount(first, minlength=len(counts)))]), then
+
+
+def _sweep(  # noqa: C901 - a compiled loop that is cut up pays for each call
+    order: Ints,
+    starts: Ints,
+    rows: Ints,
+    columns: Ints,
+    classes: Ints,
+    lifts: Floats,
+    odds: Floats,
+    context: Floats,
+    learns: bool,
+    seen_pairs: Floats,
+    seen_labels: Floats,
+    seen_context: Floats,
+    expected_pairs: Floats,
+    expected_labels: Floats,
+    expected_context: Floats,
+    bits: Floats,
+) -> None:
+    """Go through sequences of labels: give the bits of each and, where it learns, what is observed and expected."""
+    n_classes = context.shape[1]
+    total = np.zeros(n_classes)  # of the odds of all labels, by class
+    for y in range(len(odds)):
+        total[classes[y]] += odds[y]
+    lift, chance = np.ones(len(odds)), np.zeros(len(odds))
+    is_near, is_written = np.zeros(len(odds), np.bool_), np.zeros(len(odds), np.bool_)
+    near = np.empty(len(odds), np.int64)  # the labels written, and those that they have weights for
+    factor, rest, base = np.empty(n_classes), np.empty(n_classes), np.zeros(n_classes)
+    for at in range(len(starts) - 1):
+        start, end = starts[at], starts[at + 1]
+        bits[at], n_near, last = 0.0, 0, n_classes
+        for i in range(start, end):
+            y = order[i]
+            if not is_near[y]:
+                is_near[y], near[n_near], n_near = True, y, n_near + 1
+            left, after = end - i, MAX_SIZE + 1 + last
+            for c in range(n_classes):
+                factor[c], rest[c] = context[left, c] * context[after, c], total[c]
+            for j in range(n_near):
+                rest[classes[near[j]]] -= odds[near[j]]
+            whole = 0.0
+            for c in range(n_classes):
+                rest[c] = max(rest[c], 0.0) * factor[c]
+                whole += rest[c]
+            for j in range(n_near):
+                x = near[j]
+                chance[x] = 0.0 if is_written[x] else factor[classes[x]] * odds[x] * lift[x]
+                whole += chance[x]
+            bits[at] -= np.log2(chance[y] / whole)
+            if learns:
+                seen_labels[y] += 1
+                seen_context[left, classes[y]] += 1
+                seen_context[after, classes[y]] += 1
+                for c in range(n_classes):
+                    base[c] += factor[c] / whole
+                    expected_context[left, c] += rest[c] / whole
+                    expected_context[after, c] += rest[c] / whole
+                for j in range(n_near):
+                    x = near[j]
+                    c = classes[x]
+                    expected_labels[x] += (chance[x] - factor[c] * odds[x]) / whole
+                    expected_context[left, c] += chance[x] / whole
+                    expected_context[after, c] += chance[x] / whole
+                for j in range(start, i):
+                    for e in range(rows[order[j]], rows[order[j] + 1]):
+                        expected_pairs[e] += chance[columns[e]] / whole
+                        if columns[e] == y:
+                            seen_pairs[e] += 1
+            is_written[y], last = True, classes[y]
+            for e in range(rows[y], rows[y + 1]):
+                x = columns[e]
+                if not is_near[x]:
+                    is_near[x], near[n_near], n_near = True, x, n_near + 1
+                lift[x] *= lifts[e]
+        for j in range(n_near):
+            is_near[near[j]], is_written[near[j]], lift[near[j]] = False, False, 1.0
+    if learns:
+        for y in range(len(odds)):
+            expected_labels[y] += odds[y] * base[classes[y]]
+
+
+@cache
+def _compiled_sweep() -> Any:
+    from numba import njit
+
+    return njit(cache=True)(_sweep)

@@ -1,0 +1,184 @@
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from setaug import DecodedSet, SetCodec
+from tests.strategies import any_label, any_text, label_lists, separators
+
+codecs = st.builds(SetCodec, separator=separators, size=st.booleans())
+SIZED = SetCodec()
+UNSIZED = SetCodec(size=False)
+
+
+@pytest.mark.parametrize(
+    ("codec", "labels", "text"),
+    [
+        (SIZED, [], "0"),
+        (SIZED, ["joy"], "1 | joy"),
+        (SIZED, ["volleyball", "match", "event"], "3 | volleyball | match | event"),
+        (SIZED, ["a|b"], r"1 | a\|b"),
+        (SIZED, ["a || b", "|"], r"2 | a \|\| b | \|"),
+        (SIZED, ["1984"], r"1 | \1984"),
+        (SIZED, ["1984 a", "-3", "3.5", "٣"], "4 | 1984 a | -3 | 3.5 | ٣"),
+        (SIZED, ["\\", "a\\nb"], r"2 | \\ | a\\nb"),
+        (SIZED, ["two\nlines", "carriage\rreturn"], r"2 | two\nlines | carriage\rreturn"),
+        (SIZED, [" a", "b ", "\tc", "a\tb"], "4 | \\sa | b\\s | \\tc | a\tb"),
+        (SIZED, ["\xa0a\u2003", "a\xa0b"], "2 | \\u00a0a\\u2003 | a\xa0b"),
+        (SIZED, ["日本", "🎉"], "2 | 日本 | 🎉"),
+        (UNSIZED, [], ""),
+        (UNSIZED, ["joy"], "joy"),
+        (UNSIZED, ["3", "a"], "3 | a"),
+        (SetCodec(separator=", "), ["a, b", "c"], r"2, a\, b, c"),
+        (SetCodec(separator="\n"), ["a b", "c"], "2\na b\nc"),
+        (SetCodec(separator="\n"), ["a\nb"], "1\na\\nb"),
+        (SetCodec(separator=" ", size=False), ["a b", "c"], r"a\sb c"),
+        (SetCodec(separator="::"), ["a:b", "a::b", "a:"], r"3::a:b::a\::b::a\:"),
+        (SetCodec(separator="<sep>", size=False), ["a<sep>b", "<s", "s<e"], r"a\<sep>b<sep>\<s<sep>s<e"),
+        (SetCodec(separator="\u2003", size=False), ["a\u2003b", "c"], "a\\u2003b\u2003c"),
+    ],
+)
+def test_labels_are_written_and_read(codec, labels, text):
+    assert codec.encode(labels) == text
+    assert codec.decode(text) == DecodedSet(tuple(labels), len(labels) if codec.size else None)
+
+
+@given(codecs, label_lists)
+@example(SetCodec(separator="- -"), ["x -", "- x", "-", "--"])
+@example(SetCodec(separator="-a-"), ["-a", "a-", "-a-a-", "-"])
+@example(SetCodec(separator="\n\n"), ["\n", "a\n\n\nb", "\n\na"][1:])
+@example(SetCodec(separator="]"), ["]", "a]b", "^", "[]"])
+@example(SetCodec(separator="^"), ["^", "a^", "]"])
+@example(SetCodec(separator="_"), ["_", "u_0041", "n_"])
+def test_whatever_is_written_is_read_back(codec, labels):
+    decoded = codec.decode(codec.encode(labels))
+    assert decoded == DecodedSet(tuple(labels), len(labels) if codec.size else None)
+    assert decoded.agrees is codec.size
+
+
+@given(codecs, label_lists)
+def test_a_label_is_written_the_same_wherever_it_stands(codec, labels):
+    parts = [codec.encode_label(label) for label in labels]
+    front = [str(len(labels))] if codec.size else []
+    assert codec.encode(labels) == codec.separator.join([*front, *parts])
+    for label, part in zip(labels, parts, strict=True):
+        assert codec.decode(codec.separator.join([part, "x"])).labels == tuple(dict.fromkeys([label, "x"]))
+        assert codec.decode(codec.separator.join(["x", part])).labels == tuple(dict.fromkeys(["x", label]))
+
+
+@given(st.booleans(), label_lists, st.text(" \t", max_size=3), st.text(" \t\n", max_size=3))
+def test_white_space_around_a_separator_does_not_matter(size, labels, before, behind):
+    codec = SetCodec(size=size)
+    text = codec.encode(labels)
+    loose = SetCodec(separator=f"{before}|{behind}", size=size)
+    assert loose.decode(text) == codec.decode(text) == codec.decode(before + loose.encode(labels) + behind)
+
+
+@given(codecs, any_label)
+def test_a_written_label_holds_no_line_break(codec, label):
+    assert not {"\n", "\r"} & set(codec.encode_label(label))
+
+
+@given(codecs, any_text)
+@example(SIZED, "9" * 5000)
+@example(SIZED, "9" * 5000 + " | a")
+@example(SIZED, "²")
+@example(SIZED, "\\")
+@example(SIZED, "\\u")
+@example(SIZED, "\\ud800\\udfff")
+@example(SIZED, "a | \\")
+@example(SIZED, "\ud800 | \udfff")
+@example(SIZED, "|" * 1000)
+def test_reading_never_raises_and_accounts_for_every_part(codec, text):
+    decoded = codec.decode(text)
+    assert len(set(decoded.labels)) == len(decoded.labels)
+    assert set(decoded.repeated) <= set(decoded.labels)
+    assert all(label.strip() for label in decoded.labels)
+    assert decoded.size is None or (codec.size and decoded.size >= 0)
+    assert decoded.agrees is (decoded.size == len(decoded.labels))
+    if "\\" not in text:  # then nothing is both a label and malformed
+        n_parts = len(text.split(codec.mark)) if text.strip() else 0
+        n_read = len(decoded.labels) + len(decoded.repeated) + len(decoded.malformed) + (decoded.size is not None)
+        assert n_read == n_parts or not text.strip()
+
+
+@given(codecs, any_text)
+def test_what_was_read_can_be_written_again(codec, text):
+    labels = codec.decode(text).labels
+    assert codec.decode(codec.encode(labels)).labels == labels
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", DecodedSet(())),
+        ("   ", DecodedSet(())),
+        ("0", DecodedSet((), 0)),
+        (" 2 | a|b ", DecodedSet(("a", "b"), 2)),
+        ("2", DecodedSet((), 2)),
+        ("007 | a", DecodedSet(("a",), 7)),
+        ("a | b", DecodedSet(("a", "b"))),
+        ("3 | a | b | a", DecodedSet(("a", "b"), 3, ("a",))),
+        ("a | a | a", DecodedSet(("a",), None, ("a", "a"))),
+        ("2 | a | 5", DecodedSet(("a", "5"), 2)),
+        ("2 | | a", DecodedSet(("a",), 2, (), ("",))),
+        ("| a |", DecodedSet(("a",), None, (), ("", ""))),
+        ("|", DecodedSet((), None, (), ("", ""))),
+        ("1 |", DecodedSet((), 1, (), ("",))),
+        ("-1 | a", DecodedSet(("-1", "a"))),
+        ("2.0 | a", DecodedSet(("2.0", "a"))),
+        ("² | a", DecodedSet(("²", "a"))),
+        ("999999999 | a", DecodedSet(("a",), 999_999_999)),
+        ("1000000000 | a", DecodedSet(("a",), None, (), ("1000000000",))),
+        (r"1 | a\|b", DecodedSet(("a|b",), 1)),
+        (r"\3 | a", DecodedSet(("3", "a"))),
+        (r"1 | a" + "\\", DecodedSet(("a\\",), 1, (), ("a\\",))),
+        (r"1 | \u12", DecodedSet((r"\u12",), 1, (), (r"\u12",))),
+        (r"1 | \ud800", DecodedSet((r"\ud800",), 1, (), (r"\ud800",))),
+        (r"1 | \u0041b", DecodedSet(("Ab",), 1)),
+        (r"1 | \q", DecodedSet(("q",), 1)),
+        (r"1 | \s", DecodedSet((), 1, (), (r"\s",))),
+        (r"1 | \n\t", DecodedSet((), 1, (), (r"\n\t",))),
+    ],
+)
+def test_a_text_is_read_for_what_it_says(text, expected):
+    assert SIZED.decode(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("3 | a", DecodedSet(("3", "a"))), (r"\3", DecodedSet(("3",))), ("9" * 20, DecodedSet(("9" * 20,)))],
+)
+def test_a_number_is_a_label_where_no_sizes_are_written(text, expected):
+    assert UNSIZED.decode(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "agrees"), [("2 | a | b", True), ("2 | a | a", False), ("a", False), ("0", True), ("", False)]
+)
+def test_a_size_agrees_with_the_number_of_different_labels(text, agrees):
+    assert SIZED.decode(text).agrees is agrees
+
+
+@pytest.mark.parametrize("separator", ["a", " and ", "3", "²", "\\", " \\ ", "|\\"])
+def test_separators_that_would_be_taken_for_a_label_are_refused(separator):
+    with pytest.raises(ValueError, match="separator must not start with a letter or a digit") as caught:
+        SetCodec(separator=separator)
+    assert repr(separator) in str(caught.value)
+
+
+def test_a_separator_must_be_some_text():
+    with pytest.raises(ValueError, match=r"separator must not be empty\."):
+        SetCodec(separator="")
+    with pytest.raises(TypeError, match=r"separator must be a string, got 3\."):
+        SetCodec(separator=3)
+
+
+@pytest.mark.parametrize("label", ["", " ", "\n\t", "\xa0"])
+def test_blank_labels_cannot_be_written(label):
+    for codec in (SIZED, UNSIZED, SetCodec(separator=" ")):
+        with pytest.raises(ValueError, match="a label must not be empty or blank, got"):
+            codec.encode(["a", label])
+
+
+def test_labels_are_written_in_the_order_given():
+    assert SIZED.encode(iter(["b", "a"])) == "2 | b | a"
