@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from setaug.orders import EdgeTable, Extensions, OrderBatch, SetBatch, Stream, Thresholds, make_ordering
+from setaug.orders import EdgeTable, Extensions, OrderBatch, SetBatch, Stream, Thresholds, kernels, make_ordering
 
 # The first call of a compiled loop may take seconds, and a run must be repeatable.
 settings.register_profile("setaug", deadline=None, derandomize=True, database=None)
@@ -139,11 +139,28 @@ def draw_behind_chain(length: int, size: int, edges: Edges, n: int, *, seed: int
     return [tuple(i - length for i in order[length:]) for order in longer]
 
 
+def draw_large(size: int, edges: Edges, n: int, *, seed: int = 15) -> list[tuple[int, ...]]:
+    """Draw by the compiled loop's way for parts that it does not count, which would take it large posets."""
+    before = np.zeros((size, size), np.bool_)
+    for i, j in edges:
+        before[i, j] = True
+    places, order = np.arange(size), np.empty(size, np.int64)
+    counts, state = edge_table(size, edges).counts, np.empty(1, np.uint64)
+    drawn = []
+    for i in range(n):
+        kernels.start_stream(state, np.uint64(seed), i)
+        kernels.draw_large(state, places, places, counts, before, order)
+        drawn.append(tuple(order.tolist()))
+    return drawn
+
+
 UNIFORM_WAYS: dict[str, Callable[..., list[tuple[int, ...]]]] = {
     "counted": draw_counted,
     "huber": draw_huber,
     "compiled": draw_compiled,
     "compiled, behind a chain": partial(draw_behind_chain, 6),
+    "compiled huber": draw_large,
+    "beyond 64 labels": partial(draw_behind_chain, 64),
 }
 
 

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from setaug.augmenter import SetAugmenter
     from setaug.codec import DecodedSet, SetCodec
     from setaug.diagnosis import Diagnosis, diagnose
+    from setaug.engines.local import augment_file
     from setaug.errors import DataError, FileError, MissingExtraError, SetAugError
     from setaug.examples import Example, Pair, Skipped, as_examples, read_examples
+    from setaug.inspection import Inspection, inspect_examples, inspect_file
+    from setaug.orders.edges import Thresholds
     from setaug.orders.graph import Edge, OrderGraph
     from setaug.orders.statistics import LabelStatistics
 
@@ -24,6 +27,7 @@ _HOMES = {
     "Edge": "setaug.orders.graph",
     "Example": "setaug.examples",
     "FileError": "setaug.errors",
+    "Inspection": "setaug.inspection",
     "LabelStatistics": "setaug.orders.statistics",
     "MissingExtraError": "setaug.errors",
     "OrderGraph": "setaug.orders.graph",
@@ -32,8 +36,12 @@ _HOMES = {
     "SetAugmenter": "setaug.augmenter",
     "SetCodec": "setaug.codec",
     "Skipped": "setaug.examples",
+    "Thresholds": "setaug.orders.edges",
     "as_examples": "setaug.examples",
+    "augment_file": "setaug.engines.local",
     "diagnose": "setaug.diagnosis",
+    "inspect_examples": "setaug.inspection",
+    "inspect_file": "setaug.inspection",
     "read_examples": "setaug.examples",
 }
 
@@ -44,6 +52,7 @@ __all__ = [
     "Edge",
     "Example",
     "FileError",
+    "Inspection",
     "LabelStatistics",
     "MissingExtraError",
     "OrderGraph",
@@ -52,8 +61,12 @@ __all__ = [
     "SetAugmenter",
     "SetCodec",
     "Skipped",
+    "Thresholds",
     "as_examples",
+    "augment_file",
     "diagnose",
+    "inspect_examples",
+    "inspect_file",
     "read_examples",
 ]
 

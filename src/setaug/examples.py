@@ -8,10 +8,11 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 
 import orjson
 
@@ -202,18 +203,31 @@ def read_stream(
                 skipped.add(located)
     except BROKEN_ARCHIVE as error:
         raise FileError(f"{name} is damaged: {error}.") from None
+    except DataError as error:
+        raise DataError(error.problem, source=name, line=error.line) from None
 
 
+_Wrapper = TypeVar("_Wrapper", io.BufferedReader, io.TextIOWrapper)
 Rows: TypeAlias = Iterator[tuple[int, Callable[[], Mapping[str, Any]]]]
 """Line numbers, each with a function that reads the row there or raises `DataError`."""
 
 
 def _jsonl_rows(stream: BinaryIO, columns: Columns) -> Rows:
-    for number, line in enumerate(io.BufferedReader(cast(Any, stream), 1 << 20), 1):
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        if line.strip():
-            yield number, lambda line=line: parse_json_row(line)  # type: ignore[misc]
+    with _borrowed(io.BufferedReader(cast(Any, stream), 1 << 20)) as lines:
+        for number, line in enumerate(lines, 1):
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if line.strip():
+                yield number, lambda line=line: parse_json_row(line)  # type: ignore[misc]
+
+
+@contextmanager
+def _borrowed(wrapper: _Wrapper) -> Iterator[_Wrapper]:
+    """Give back what a wrapper reads from, unclosed: it is somebody else's."""
+    try:
+        yield wrapper
+    finally:
+        wrapper.detach()
 
 
 def parse_json_row(line: bytes) -> dict[str, Any]:
@@ -249,19 +263,20 @@ def _tsv_rows(stream: BinaryIO, columns: Columns) -> Rows:
 def _delimited_rows(stream: BinaryIO, columns: Columns, separator: str) -> Rows:
     csv.field_size_limit(sys.maxsize)  # a text may be longer than the module's 128 KiB
     # Bytes that are no UTF-8 become lone surrogates, so that one bad row does not end the reading.
-    text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-    reader = csv.reader(text, delimiter=separator)
-    header = next(reader, None)
-    if header is None:
-        return
-    for name in (columns.text, columns.labels):
-        if name not in header:
-            raise DataError(f'column "{name}" is missing; the header has {", ".join(map(shown, header))}.')
-    start = reader.line_num + 1
-    for cells in reader:
-        if cells:
-            yield start, lambda cells=cells: _csv_row(header, cells, columns)  # type: ignore[misc]
+    with _borrowed(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")) as text:
+        reader = csv.reader(text, delimiter=separator)
+        header = next(reader, None)
+        if header is None:
+            return
+        for name in (columns.text, columns.labels):
+            if name not in header:
+                found = ", ".join(map(shown, header))
+                raise DataError(f'column "{name}" is missing; the header has {found}.', line=1)
         start = reader.line_num + 1
+        for cells in reader:
+            if cells:
+                yield start, lambda cells=cells: _csv_row(header, cells, columns)  # type: ignore[misc]
+            start = reader.line_num + 1
 
 
 def _csv_row(header: list[str], cells: list[str], columns: Columns) -> Mapping[str, Any]:
@@ -289,7 +304,7 @@ def _parquet_rows(stream: BinaryIO, columns: Columns) -> Rows:
         for number, row in enumerate(rows, 1):
             yield number, lambda row=row: row  # type: ignore[misc]
     except (ArrowException, OSError) as error:
-        raise FileError(f"not a Parquet file that can be read: {error}") from None
+        raise DataError(f"not a Parquet file that can be read ({error}).") from None
 
 
 _READERS: dict[str, Callable[[BinaryIO, Columns], Rows]] = {

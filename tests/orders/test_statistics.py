@@ -16,7 +16,19 @@ from setaug.orders import LabelStatistics, SetBatch, Thresholds, statistics
 from setaug.orders.statistics import add_counts
 from tests.strategies import ALPHABET, any_label, corpora
 
-ODD_LABELS = ["a|b", 'say "no"', "it's", "two\nlines", "tab\t", " spaces ", "Ünï©ødé 日本 🎉", "\\", "3", "\u2028", "-0"]
+ODD_LABELS = [
+    "a|b",
+    'say "no"',
+    "it's",
+    "two\nlines",
+    "tab\t",
+    " spaces ",
+    "Ünï©ødé 日本 🎉",
+    "\\",
+    "3",
+    "\u2028",
+    "-0",
+]
 
 
 def count(sets) -> LabelStatistics:

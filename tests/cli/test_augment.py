@@ -1,0 +1,121 @@
+"""``setaug augment``: options, messages, exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from setaug.cli import main
+from setaug.sample import sample_examples
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "train.jsonl"
+    rows = [{"id": e.id, "text": e.text, "labels": e.labels} for e in sample_examples(100)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "setaug", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=120)
+
+
+def test_it_writes_pairs_and_a_summary(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = source.with_name("pairs.jsonl")
+    assert main(["augment", str(source), "-o", str(target), "--orders", "3", "--seed", "1"]) == 0
+    rows = [json.loads(line) for line in target.read_text().splitlines()]
+    assert len(rows) == 400
+    assert rows[0].keys() == {"prompt", "completion"}
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "100 examples with 26 different labels gave 400 pairs" in output.err
+    assert "of the sets have one; mean log2 of the orders allowed" in output.err
+
+
+def test_every_option_reaches_the_pairs(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = source.with_name("pairs.jsonl")
+    options = (
+        "--ordering frequency --orders 1 --no-size --separator ; --format columns --columns x y --carry id --quiet"
+    )
+    assert main(["augment", str(source), "-o", str(target), "--template", "tags: {text}", *options.split()]) == 0
+    first, second = (json.loads(line) for line in target.read_text().splitlines()[:2])
+    assert list(first) == ["x", "y", "id"]
+    assert first["x"].startswith("tags: ")
+    assert sorted(first["y"].split(";")) == sorted(second["y"].split(";"))
+    assert capsys.readouterr().err == ""
+
+
+def test_it_reads_standard_input_and_writes_standard_output() -> None:
+    lines = b'{"text": "a", "labels": ["x", "x"]}\n{\n'
+    result = run("augment", "-", "--orders", "0", "--skip-bad", stdin=lines)
+    assert result.returncode == 0
+    assert result.stdout == b'{"prompt":"a","completion":"1 | x"}\n'
+    assert b"merged 1 labels that their set held already" in result.stderr
+    assert b"skipped 1 bad lines; they are:\n  line 2 of standard input: not valid JSON" in result.stderr
+
+
+def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"text": "a", "labels": []}\n{"text": "a", "labels": 3}\n')
+    result = run("augment", tmp_path / "bad.jsonl", "-o", tmp_path / "out.jsonl")
+    assert result.returncode == 2
+    assert result.stderr.decode() == (
+        'setaug augment: line 2 of bad.jsonl: "labels" must be a list of strings, got 3.\n'
+    )
+    assert os.listdir(tmp_path) == ["bad.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.jsonl"], "cannot read missing.jsonl: No such file or directory."),
+        (["TRAIN", "-o", "no/such/folder.jsonl"], "cannot write no/such/folder.jsonl: No such file or directory."),
+        (["TRAIN", "-o", "."], "cannot tell the kind of file from its name"),
+        (["TRAIN", "-o", "TRAIN"], "the output would replace the input"),
+        (["TRAIN", "--min-ratio", "0.5"], "min_ratio must be at least 1, got 0.5."),
+        (["TRAIN", "--orders", "-1"], "n_orders must not be negative"),
+        (["TRAIN", "--template", "x"], "template must hold {text} exactly once"),
+        (["TRAIN", "--format", "columns"], "needs the names of two columns"),
+        (["TRAIN", "--carry", "prompt"], 'the field "prompt" cannot be carried'),
+        (["TRAIN", "--separator", "a"], "separator must not start with a letter"),
+        (["TRAIN", "--delimiter", ""], "--delimiter must not be empty."),
+        (["TRAIN", "--text-field", "body"], 'line 1 of train.jsonl: field "body" is missing; the row has "id", "text"'),
+        (["TRAIN", "-o", "out.csv", "--format", "chat"], "chat messages do not fit into a CSV cell"),
+    ],
+)
+def test_mistakes_get_one_clear_line_and_exit_code_2(
+    arguments: list[str],
+    message: str,
+    source: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(source.parent)
+    assert main(["augment", *(argument.replace("TRAIN", source.name) for argument in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("setaug augment: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert os.listdir(source.parent) == ["train.jsonl"]
+
+
+def test_a_reader_that_goes_away_is_no_traceback(source: Path) -> None:
+    command = f"{sys.executable} -m setaug augment {source} --orders 2000 | head -n 1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, check=True, timeout=120)
+    assert result.stdout.count(b"\n") == 1
+    assert b"Traceback" not in result.stderr
+
+
+def test_a_run_that_is_ended_leaves_nothing_behind(source: Path) -> None:
+    target = source.with_name("pairs.jsonl")
+    command = [sys.executable, "-m", "setaug", "augment", str(source), "-o", str(target), "--orders", "2000000"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while process.poll() is None and len(os.listdir(source.parent)) == 1:
+        pass
+    process.terminate()
+    assert process.wait(timeout=60) == 143
+    assert os.listdir(source.parent) == ["train.jsonl"]

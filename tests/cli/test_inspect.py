@@ -1,0 +1,106 @@
+"""``setaug inspect``: what it says, draws and prints as JSON."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from setaug.cli import main
+from setaug.inspection import inspect_examples, inspect_file
+from setaug.orders import Thresholds
+from setaug.sample import sample_examples
+
+SAMPLE = list(sample_examples(600))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("inspect") / "train.jsonl"
+    rows = [{"id": e.id, "text": e.text, "labels": e.labels} for e in SAMPLE]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_the_report_names_labels_edges_and_the_verdict(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", source]) == 0
+    report = capsys.readouterr().out
+    assert "600 sets, 26 different labels" in report
+    assert "match -> event:" in report
+    assert "Will order help?" in report
+
+
+def test_the_same_is_found_in_a_file_and_in_python(source: str) -> None:
+    from_file, from_python = inspect_file(source), inspect_examples(SAMPLE)
+    assert from_file.to_dict() == from_python.to_dict()
+
+
+def test_the_numbers_add_up() -> None:
+    found = inspect_examples(SAMPLE, with_diagnosis=False)
+    assert sum(found.sizes.values()) == found.n_sets == len(SAMPLE)
+    assert found.mean_size == pytest.approx(sum(len(e.labels) for e in SAMPLE) / len(SAMPLE))
+    graphs = [found.graph(example.labels) for example in SAMPLE]
+    assert found.n_constrained_pairs == sum(len(graph.edges) for graph in graphs)
+    assert found.n_constrained_sets == sum(bool(graph.edges) for graph in graphs)
+    assert found.mean_log2_orders == pytest.approx(sum(graph.log2_orders or 0 for graph in graphs) / len(graphs))
+    assert found.n_set_pairs == sum(len(e.labels) * (len(e.labels) - 1) // 2 for e in SAMPLE)
+    assert found.top_labels[0][1] == max(found.statistics.counts)
+    assert found.graph().edges[: len(found.top_edges)] == tuple(found.top_edges)
+
+
+def test_json_has_everything(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", source, "--json", "--min-ratio", "2"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n_sets"] == 600
+    assert found["thresholds"] == {"min_pmi": 1.0, "min_ratio": 2.0}
+    assert found["diagnosis"]["verdict"]
+    assert found["top_edges"][0].keys() == {"before", "after", "n_both", "pmi", "ratio"}
+
+
+@pytest.mark.parametrize("name", ["graph.svg", "graph.dot", "graph.mmd"])
+def test_pictures_are_drawn_by_suffix(name: str, source: str, tmp_path: Path) -> None:
+    assert main(["inspect", source, "--graph", str(tmp_path / name), "--no-diagnosis", "--top", "12"]) == 0
+    text = (tmp_path / name).read_text()
+    assert "event" in text
+    if name.endswith("svg"):
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+
+
+def test_one_set_is_shown_with_its_edges_and_orders(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", source, "--set", "event", "tennis", "crowd", "unheard"]) == 0
+    shown = capsys.readouterr().out
+    assert "tennis -> event:" in shown
+    assert "12 orders allowed (log2 3.58)" in shown
+    assert "not in the data, so without an edge: unheard" in shown
+    assert main(["inspect", source, "--set", "event", "tennis", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["set"]["n_orders"] == "1"
+
+
+def test_mistakes_get_one_clear_line_and_exit_code_2(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, message in (
+        ([source, "--graph", "graph.png"], "--graph writes .svg, .dot, .gv, .mmd, .mermaid; got 'graph.png'."),
+        ([source, "--min-ratio", "0"], "min_ratio must be at least 1, got 0.0."),
+        ([source + "x"], "cannot tell the kind"),
+    ):
+        assert main(["inspect", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+
+
+def test_a_file_without_examples_and_one_with_single_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text("text,labels\n")
+    assert main(["inspect", str(path)]) == 0
+    assert "no examples" in capsys.readouterr().out
+    path.write_text('text,labels\na,"x,y"\nb,"x,z"\nc,a;;b\n')
+    assert main(["inspect", str(path), "--skip-bad"]) == 0
+    output = capsys.readouterr()
+    assert "Is --delimiter (or --labels-field) right?" in output.out
+    assert "skipped 1 bad lines" in output.err
+
+
+def test_independent_labels_and_loose_thresholds_are_inspected_too() -> None:
+    found = inspect_examples([], thresholds=Thresholds(min_pmi=-5, min_ratio=1))
+    assert (found.n_sets, found.n_edges, found.mean_log2_orders) == (0, 0, 0.0)
+    assert json.dumps(found.to_dict())

@@ -1,0 +1,311 @@
+"""Files in, files out: the same pairs as in Python, whole or not at all."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from setaug import DataError, Example, FileError, SetAugmenter, read_examples
+from setaug.augmenter import PairFormat
+from setaug.engines import augment_file, blocks, count_file
+from setaug.examples import Columns, Skipped
+from setaug.orders import ORDERINGS, LabelStatistics
+from setaug.sample import sample_examples
+from tests.strategies import any_label, any_text
+
+Rows = list[dict[str, Any]]
+
+
+def write_jsonl(path: Path, rows: Iterable[dict[str, Any]], *, ascii_only: bool = False) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows))
+    return path
+
+
+def read_jsonl(path: Path) -> Rows:
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+
+
+def sample_rows(n: int = 300) -> Rows:
+    return [{"id": e.id, "text": e.text, "labels": list(e.labels)} for e in sample_examples(n)]
+
+
+def wide_rows() -> Rows:
+    """Rows with sets of many sizes, up to 70 labels."""
+    rows = sample_rows(60)
+    for size in (6, 9, 17, 30, 45, 70):
+        rows += [{"text": str(size), "labels": [f"l{k}" for k in range(size) if (k + row) % 7]} for row in range(9)]
+    return rows
+
+
+def expected(rows: Rows, augmenter: SetAugmenter, pair_format: PairFormat | None = None) -> Rows:
+    examples = [Example(row["text"], row["labels"]) for row in rows]
+    pair_format = pair_format or PairFormat()
+    return [pair_format.row(pair) for pair in augmenter.fit(examples).augment(examples)]
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
+@pytest.mark.parametrize("options", [{}, {"sampler": "quick"}, {"distinct": True}, {"size": False, "separator": "; "}])
+def test_a_files_pairs_are_those_of_the_augmenter(ordering: str, options: dict[str, Any], tmp_path: Path) -> None:
+    rows = wide_rows()
+    augmenter = SetAugmenter(ordering=ordering, random_state=5, **options)
+    report = augment_file(write_jsonl(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl", augmenter)
+    assert read_jsonl(tmp_path / "out.jsonl") == expected(rows, augmenter)
+    assert (report.n_examples, report.n_pairs) == (len(rows), 3 * len(rows))
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"text": any_text, "labels": st.lists(any_label, max_size=5)}), max_size=12),
+    st.booleans(),
+    st.sampled_from([" | ", ";", "\n", '"', "→ "]),
+    st.sampled_from(["{text}", 'a "{text}"\n']),
+    st.sampled_from([PairFormat(), PairFormat.named("chat"), PairFormat.named("columns", ('q"', "é"))]),
+)
+def test_any_text_and_any_label_come_through(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: Rows,
+    ascii_only: bool,
+    separator: str,
+    template: str,
+    pair_format: PairFormat,
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    augmenter = SetAugmenter(separator=separator, template=template, min_pmi=0, min_ratio=1)
+    source = write_jsonl(folder / "in.jsonl", rows, ascii_only=ascii_only)
+    report = augment_file(source, folder / "out.jsonl", augmenter, pair_format=pair_format)
+    assert read_jsonl(folder / "out.jsonl") == expected(rows, augmenter, pair_format)
+    assert report.n_repeated == sum(len(row["labels"]) - len(set(row["labels"])) for row in rows)
+    assert report.n_labels == len({label for row in rows for label in row["labels"]})
+
+
+@pytest.mark.parametrize("block_size", [1, 100, 1 << 20])
+def test_the_size_of_a_block_does_not_change_a_byte(
+    block_size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", wide_rows())
+    augment_file(source, tmp_path / "usual.jsonl")
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", block_size)
+    augment_file(source, tmp_path / "other.jsonl")
+    assert (tmp_path / "usual.jsonl").read_bytes() == (tmp_path / "other.jsonl").read_bytes()
+
+
+def test_the_hash_seed_does_not_change_a_byte(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", wide_rows())
+    outputs = set()
+    for seed in "1", "2":
+        command = [sys.executable, "-m", "setaug", "augment", str(source), "--ordering", "topological"]
+        run = subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, check=True, capture_output=True)
+        outputs.add(run.stdout)
+    assert len(outputs) == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "between", "end"), [(b"", b"\n", b""), (b"\xef\xbb\xbf", b"\r\n", b"\r\n"), (b"\n \n", b"\n\n", b"\n\t")]
+)
+def test_marks_blank_lines_and_line_ends_do_not_matter(
+    start: bytes, between: bytes, end: bytes, tmp_path: Path
+) -> None:
+    rows = sample_rows(5)
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(start + between.join(json.dumps(row).encode() for row in rows) + end)
+    augment_file(source, tmp_path / "out.jsonl")
+    assert read_jsonl(tmp_path / "out.jsonl") == expected(rows, SetAugmenter())
+
+
+def write_kind(path: Path, rows: Rows) -> Path:
+    match path.suffixes:
+        case [".csv"]:
+            lines = [f'{row["id"]},"{row["text"]}","{" ; ".join(row["labels"])}"\n' for row in rows]
+            path.write_text("id,text,labels\n" + "".join(lines))
+        case [".tsv", ".gz"]:
+            lines = [f"{row['text']}\t{';'.join(row['labels'])}\n" for row in rows]
+            path.write_bytes(gzip.compress(("text\tlabels\n" + "".join(lines)).encode()))
+        case [".jsonl", ".zst"]:
+            lines = [json.dumps(row) + "\n" for row in rows]
+            path.write_bytes(zstandard.compress("".join(lines).encode()))
+        case _:
+            parquet.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv.gz", "in.jsonl.zst", "in.parquet"])
+def test_every_kind_of_input_gives_the_same_pairs(name: str, tmp_path: Path) -> None:
+    rows = sample_rows(50)
+    augment_file(write_kind(tmp_path / name, rows), tmp_path / "out.jsonl")
+    assert read_jsonl(tmp_path / "out.jsonl") == expected(rows, SetAugmenter())
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv.gz", "out.parquet", "out.jsonl.zst", "out.jsonl.gz"])
+def test_every_kind_of_output_can_be_read_back(name: str, tmp_path: Path) -> None:
+    rows = sample_rows(50)
+    pair_format = PairFormat.named("columns", ("text", "target"))
+    source = write_jsonl(tmp_path / "in.jsonl", rows)
+    augment_file(source, tmp_path / name, pair_format=pair_format, carry=["id"])
+    wanted = [(row["text"], row["target"]) for row in expected(rows, SetAugmenter(), pair_format)]
+    if name == "out.parquet":
+        table = parquet.read_table(tmp_path / name).to_pylist()
+        assert [(row["text"], row["target"]) for row in table] == wanted
+        assert [row["id"] for row in table] == [row["id"] for row in rows for _ in range(3)]
+    elif "jsonl" in name:
+        opened = gzip.open if name.endswith("gz") else zstandard.open
+        with opened(tmp_path / name, "rt") as lines:
+            assert [(row["text"], row["target"]) for row in map(json.loads, lines)] == wanted
+    else:
+        # No cell holds the delimiter, so each completion is read as one label.
+        read = read_examples(tmp_path / name, labels_field="target", delimiter="\0")
+        assert [(example.text, example.labels[0]) for example in read] == wanted
+
+
+def test_fields_are_carried_as_they_are_and_null_where_a_row_has_none(tmp_path: Path) -> None:
+    rows = [
+        {"text": "a", "labels": ["x"], "id": 12345678901234567890123, "m": {"b": [1.50, "]"]}},
+        {"text": "b", "labels": [], "labels2": None},
+    ]
+    source = write_jsonl(tmp_path / "in.jsonl", rows[1:] + rows[:0])
+    augment_file(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=["labels", "m", "labels2"])
+    assert read_jsonl(tmp_path / "out.jsonl") == [
+        {"prompt": "b", "completion": "0", "labels": [], "m": None, "labels2": None}
+    ]
+    source.write_text('{"text":"a","labels":["x"],"n":1.50,"m":{"b":["]"]}}\n{"text":"b","labels":[],"n":0.10}\n')
+    augment_file(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=["n", "m"])
+    assert '"n":0.10,"m":null}' in (tmp_path / "out.jsonl").read_text()
+    assert read_jsonl(tmp_path / "out.jsonl")[0] == {"prompt": "a", "completion": "1 | x", "n": 1.5, "m": {"b": ["]"]}}
+
+
+def test_an_empty_file_gives_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("")
+    report = augment_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_bytes() == b""
+    assert (report.n_examples, report.mean_log2_orders) == (0, 0.0)
+
+
+BAD = {
+    b'{"text": "a", "labels": ["x"': "not valid JSON",
+    b"[1]": "must be a JSON object, got [1]",
+    b'{"text": "a"}': 'field "labels" is missing; the row has "text"',
+    b'{"labels": []}': 'field "text" is missing',
+    b'{"text": 3, "labels": []}': '"text" must be a string, got 3',
+    b'{"text": "a", "labels": "x"}': '"labels" must be a list of strings, got "x"',
+    b'{"text": "a", "labels": null}': '"labels" must be a list of strings, got null',
+    b'{"text": "a", "labels": ["x", 3]}': '"labels" must be a list of strings, got 3 in it',
+    b'{"text": "a", "labels": [["x"]]}': '"labels" must be a list of strings, got ["x"] in it',
+    b'{"text": "a", "labels": ["x", ""]}': '"labels" holds an empty or blank label: ""',
+    b'{"text": "a", "labels": ["\\u00a0 \\t"]}': '"labels" holds an empty or blank label',
+    b'{"text": "a\xff", "labels": []}': "invalid UTF-8, byte 0xff at column 12",
+    b'{"text": "\\ud800", "labels": []}': "not valid JSON",
+}
+
+
+@pytest.mark.parametrize(("line", "problem"), BAD.items())
+def test_a_bad_line_is_named_and_nothing_is_written(line: bytes, problem: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(b'{"text": "a", "labels": []}\n\n' + line + b'\n{"text": "b", "labels": []}\n')
+    with pytest.raises(DataError) as error:
+        augment_file(source, target)
+    assert str(error.value).startswith(f"line 3 of in.jsonl: {problem}")
+    assert "\n" not in str(error.value)
+    assert os.listdir(tmp_path) == ["in.jsonl"]
+
+
+def test_bad_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
+    good = sample_rows(20)
+    source = tmp_path / "in.jsonl"
+    lines = [json.dumps(row).encode() for row in good]
+    source.write_bytes(b"\n".join([*BAD, *lines, *BAD]) + b"\n")
+    report = augment_file(source, tmp_path / "out.jsonl", skip_bad=True)
+    assert read_jsonl(tmp_path / "out.jsonl") == expected(good, SetAugmenter())
+    assert report.skipped.count == 2 * len(BAD)
+    assert len(report.skipped.first) == 5
+    assert report.skipped.first[1].startswith("line 2 of in.jsonl: must be a JSON object")
+
+
+def test_bad_cells_are_named_with_their_line(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text('text,labels\n"two\nlines",a;b\nx,a;;b\n')
+    with pytest.raises(DataError, match=r'line 4 of in.csv: "labels" holds an empty or blank label: ""'):
+        augment_file(tmp_path / "in.csv", tmp_path / "out.jsonl")
+
+
+def test_an_error_keeps_the_output_that_was_there(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text("old")
+    (tmp_path / "in.jsonl").write_text("{")
+    with pytest.raises(DataError):
+        augment_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_text() == "old"
+
+
+def test_chat_messages_do_not_go_into_a_csv_file(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", sample_rows(3))
+    with pytest.raises(FileError, match="chat messages do not fit into a CSV cell"):
+        augment_file(source, tmp_path / "out.csv", pair_format=PairFormat.named("chat"))
+    assert os.listdir(tmp_path) == ["in.jsonl"]
+
+
+def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", sample_rows(100))
+
+    def cut_short(stage: str, done: int, total: int | None) -> None:
+        if stage == "reading":
+            os.truncate(source, 1000)
+
+    with pytest.raises(FileError, match="changed while it was read"):
+        augment_file(source, tmp_path / "out.jsonl", progress=cut_short)
+    assert os.listdir(tmp_path) == ["in.jsonl"]
+
+
+def test_a_pipe_can_be_read_although_it_is_read_twice(tmp_path: Path) -> None:
+    rows = sample_rows(30)
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    writer = subprocess.Popen([sys.executable, "-c", f"open({str(tmp_path / 'pipe.jsonl')!r}, 'w').write({text!r})"])
+    augment_file(tmp_path / "pipe.jsonl", tmp_path / "out.jsonl")
+    assert writer.wait() == 0
+    assert read_jsonl(tmp_path / "out.jsonl") == expected(rows, SetAugmenter())
+
+
+def test_progress_is_told_for_both_passes(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    source = write_jsonl(tmp_path / "in.jsonl", sample_rows(10))
+    augment_file(source, tmp_path / "out.jsonl", progress=lambda *news: told.append(news))
+    assert told == [("reading", 10, None), ("writing", 10, 10)]
+
+
+def test_other_column_names_and_an_unknown_suffix(tmp_path: Path) -> None:
+    source = tmp_path / "in.data"
+    source.write_text('{"t": "a", "l": ["x"]}\n')
+    columns = Columns(text="t", labels="l")
+    with pytest.raises(FileError, match="cannot tell the kind of file"):
+        augment_file(source, tmp_path / "out.jsonl", columns=columns)
+    augment_file(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), columns=columns, kind="jsonl")
+    assert read_jsonl(tmp_path / "out.jsonl") == [{"prompt": "a", "completion": "1 | x"}]
+
+
+def test_a_files_statistics_are_those_of_its_sets(tmp_path: Path) -> None:
+    rows = wide_rows()
+    source = write_jsonl(tmp_path / "in.jsonl", rows)
+    with count_file(source) as counted:
+        assert counted.statistics() == LabelStatistics().update(row["labels"] for row in rows)
+
+
+def test_bad_rows_of_a_counted_file_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text("{\n")
+    skipped = Skipped()
+    with count_file(tmp_path / "in.jsonl", skipped=skipped) as counted:
+        assert (counted.n_sets, skipped.count) == (0, 1)
+
+
+def test_damaged_archives_are_an_error(tmp_path: Path) -> None:
+    whole = gzip.compress(b'{"text": "a", "labels": []}\n' * 1000)
+    (tmp_path / "in.jsonl.gz").write_bytes(whole[:-20])
+    with pytest.raises(FileError, match=r"in.jsonl.gz is damaged"):
+        augment_file(tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl")
+    assert os.listdir(tmp_path) == ["in.jsonl.gz"]

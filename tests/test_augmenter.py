@@ -1,0 +1,156 @@
+"""SetAugmenter: the number, order and content of pairs."""
+
+from itertools import islice
+
+import pytest
+from datasets import ClassLabel, Dataset, Features, List, Value
+from hypothesis import given
+
+from setaug import Example, Pair, SetAugmenter
+from setaug.augmenter import FORMATS, PairFormat
+from setaug.orders import ORDERINGS
+from setaug.sample import sample_examples
+from tests.strategies import corpora
+
+SAMPLE = list(sample_examples(200))
+
+
+def examples_of(corpus: list[list[str]]) -> list[Example]:
+    return [Example(f"text {number}", tuple(labels)) for number, labels in enumerate(corpus)]
+
+
+@pytest.mark.parametrize("ordering", ORDERINGS)
+@pytest.mark.parametrize("n_orders", [0, 1, 3])
+def test_each_example_gives_one_pair_more_than_orders_and_the_given_order_first(ordering: str, n_orders: int) -> None:
+    augmenter = SetAugmenter(n_orders=n_orders, ordering=ordering).fit(SAMPLE)
+    pairs = list(augmenter.augment(SAMPLE))
+    assert len(pairs) == len(SAMPLE) * (n_orders + 1)
+    for number, example in enumerate(SAMPLE):
+        own = pairs[number * (n_orders + 1) : (number + 1) * (n_orders + 1)]
+        assert {pair.prompt for pair in own} == {example.text}
+        assert own[0].completion == augmenter.codec.encode(example.labels)
+        for pair in own:
+            read = augmenter.codec.decode(pair.completion)
+            assert set(read.labels) == set(example.labels)
+            assert read.agrees
+
+
+@given(corpora)
+def test_drawn_orders_are_allowed_by_the_graph_and_reversed_ones_by_the_reversed_graph(corpus: list[list[str]]) -> None:
+    examples = examples_of(corpus)
+    for ordering, step in (("topological", 1), ("reversed", -1)):
+        augmenter = SetAugmenter(n_orders=1, ordering=ordering, min_pmi=0.0, min_ratio=1.5).fit(examples)
+        for example, pair in zip(examples, islice(augmenter.augment(examples), 1, None, 2), strict=True):
+            order = augmenter.codec.decode(pair.completion).labels
+            assert augmenter.graph(example.labels).allows(order[::step])
+
+
+def test_pairs_come_while_the_examples_are_read() -> None:
+    augmenter = SetAugmenter().fit(SAMPLE)
+    endless = (example for _ in iter(int, 1) for example in SAMPLE)
+    assert len(list(islice(augmenter.augment(endless), 10))) == 10
+
+
+def test_an_examples_orders_do_not_depend_on_what_comes_after_it() -> None:
+    augmenter = SetAugmenter().fit(SAMPLE)
+    assert list(augmenter.augment(SAMPLE))[:30] == list(augmenter.augment(SAMPLE[:10]))
+
+
+def test_the_same_seed_gives_the_same_orders_and_another_seed_others() -> None:
+    def completions(seed: int) -> list[str]:
+        augmenter = SetAugmenter(random_state=seed, ordering="random").fit(SAMPLE)
+        return [pair.completion for pair in augmenter.augment(SAMPLE)]
+
+    assert completions(1) == completions(1)
+    assert completions(1) != completions(2)
+
+
+def test_the_template_stands_around_the_text_and_braces_elsewhere_stay() -> None:
+    augmenter = SetAugmenter(template="{x} labels of: {text} {}", n_orders=0).fit(SAMPLE)
+    assert next(augmenter.augment([Example("hello {text}", ())])).prompt == "{x} labels of: hello {text} {}"
+
+
+def test_size_and_separator_are_options() -> None:
+    augmenter = SetAugmenter(size=False, separator="; ", n_orders=0).fit(SAMPLE)
+    assert next(augmenter.augment([Example("", ("b", "a"))])).completion == "b; a"
+
+
+def test_labels_that_were_not_counted_have_no_edges_but_are_written() -> None:
+    augmenter = SetAugmenter(n_orders=20).fit(SAMPLE)
+    orders = {pair.completion for pair in augmenter.augment([Example("", ("new", "event"))])}
+    assert orders == {"2 | new | event", "2 | event | new"}
+
+
+def test_distinct_orders_differ_as_long_as_there_are_any() -> None:
+    augmenter = SetAugmenter(n_orders=6, ordering="random", distinct=True).fit(SAMPLE)
+    drawn = [pair.completion for pair in augmenter.augment([Example("", ("a", "b", "c"))])][1:]
+    assert len(set(drawn)) == 6
+
+
+def test_fields_are_carried_along_and_missing_ones_are_none() -> None:
+    rows = [{"text": "a", "labels": ["x"], "id": 7}]
+    (pair,) = SetAugmenter(n_orders=0).fit(rows).augment(rows, carry=["id", "source"])
+    assert pair.fields == {"id": 7, "source": None}
+
+
+def test_a_hugging_face_data_set_goes_in_and_its_class_labels_come_back_by_name() -> None:
+    features = Features({"text": Value("string"), "labels": List(ClassLabel(names=["joy", "love"]))})
+    data = Dataset.from_dict({"text": ["a", "b"], "labels": [[0, 1], [1]]}, features=features)
+    pairs = SetAugmenter(n_orders=0).fit(data).augment(data)
+    assert list(pairs) == [Pair("a", "2 | joy | love"), Pair("b", "1 | love")]
+
+
+def test_an_augmenter_that_is_not_fitted_says_so() -> None:
+    with pytest.raises(AttributeError, match="not fitted yet; call fit"):
+        next(SetAugmenter().augment(SAMPLE))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = SetAugmenter().nothing
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_orders": -1}, "n_orders must not be negative nor above 2\\*\\*63, got -1"),
+        ({"n_orders": 1.5}, "n_orders must be a whole number, got 1.5"),
+        ({"random_state": True}, "random_state must be a whole number, got True"),
+        ({"ordering": "alphabetical"}, "ordering must be one of topological, .* got 'alphabetical'"),
+        ({"sampler": "fast"}, "sampler must be one of uniform, quick, got 'fast'"),
+        ({"template": "no place"}, "template must hold {text} exactly once, got 'no place'"),
+        ({"template": "{text}{text}"}, "template must hold {text} exactly once"),
+        ({"separator": ""}, "separator must not be empty"),
+        ({"min_ratio": 0.5}, "min_ratio must be at least 1, got 0.5"),
+        ({"min_pmi": float("nan")}, "min_pmi must be a finite number, got nan"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused_by_fit(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        SetAugmenter(**parameters).fit(SAMPLE)  # type: ignore[arg-type]
+
+
+def test_rows_of_each_format_hold_prompt_and_completion() -> None:
+    pair = Pair("p", "1 | c", {"id": 3})
+    assert PairFormat.named("prompt-completion").row(pair) == {"prompt": "p", "completion": "1 | c", "id": 3}
+    assert PairFormat.named("columns", ("x", "y")).row(pair) == {"x": "p", "y": "1 | c", "id": 3}
+    assert PairFormat.named("chat").row(pair) == {
+        "messages": [{"role": "user", "content": "p"}, {"role": "assistant", "content": "1 | c"}],
+        "id": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "message"),
+    [
+        ("table", None, f"format must be one of {', '.join(FORMATS)}, got 'table'"),
+        ("columns", None, "needs the names of two columns"),
+        ("chat", ("a", "b"), "no other format takes any"),
+        ("columns", ("a", "a"), "the two columns must differ, got 'a' twice"),
+    ],
+)
+def test_formats_that_make_no_sense_are_refused(name: str, columns: tuple[str, str] | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PairFormat.named(name, columns)
+
+
+def test_a_field_of_the_pairs_cannot_be_carried() -> None:
+    with pytest.raises(ValueError, match='the field "prompt" cannot be carried'):
+        PairFormat().check_carried(["id", "prompt"])
