@@ -294,7 +294,7 @@ class SequenceModel:
     def fit(cls, sets: SetBatch, positions: NDArray[np.int32], n_labels: int) -> "SequenceModel":
         """Fit the model on orders of sets, by iterative scaling.
 
-        Each pass moves each parameter by the log of what was observed over what the model expects (both with a
+        Each pass moves each parameter by the log of what was seen over what the model expects (both with a
         prior that pulls to independence), in a step that halves whenever the sign turns.
         """
         counts = np.bincount(sets.ids, minlength=n_labels).astype(float)
@@ -309,14 +309,14 @@ class SequenceModel:
         cost = np.inf
         for _ in range(_MAX_PASSES):
             model = cls(rows, columns, classes, *values)
-            observed, expected = ([np.zeros(shape) for shape in shapes] for _ in range(2))
-            previous, cost = cost, model._sweep(sets, positions, observed, expected).mean()
+            seen, expected = ([np.zeros(shape) for shape in shapes] for _ in range(2))
+            previous, cost = cost, model._sweep(sets, positions, seen, expected).mean()
             if previous - cost < _MIN_PROGRESS * cost:
                 break
             for i, prior in enumerate(priors):
                 pull = prior * np.exp(values[i] - (start if i == 1 else 0.0))
-                seen, predicted = observed[i] / len(positions), np.maximum(expected[i], 0) / len(positions)
-                move = np.clip(np.log((seen + prior) / (predicted + pull)), -2, 2)
+                ratio = (seen[i] / len(positions) + prior) / (np.maximum(expected[i], 0) / len(positions) + pull)
+                move = np.clip(np.log(ratio), -2, 2)
                 steps[i] = np.where(move * last[i] < 0, steps[i] / 2, np.minimum(1.1 * steps[i], 1))
                 values[i], last[i] = values[i] + steps[i] * move, move
         return model
@@ -326,26 +326,16 @@ class SequenceModel:
         return self._sweep(sets, positions, [], [])
 
     def _sweep(
-        self, sets: SetBatch, positions: NDArray[np.int32], observed: list[Floats], expected: list[Floats]
+        self, sets: SetBatch, positions: NDArray[np.int32], seen: list[Floats], expected: list[Floats]
     ) -> Floats:
+        pairs = (self.rows, self.columns, np.exp(self.weights))
+        labels, context = (self.classes, np.exp(self.biases)), np.exp(self.context)
+        nothing = (np.zeros(0), np.zeros(0), np.zeros((0, 0)))
+        sums = (tuple(seen) or nothing, tuple(expected) or nothing)
         firsts = np.repeat(sets.starts[:-1], np.diff(sets.starts))
         bits = np.empty((len(positions), len(sets)))
-        nothing = [np.zeros(0), np.zeros(0), np.zeros((0, 0))]
         for row, order in zip(bits, sets.ids[firsts + positions].astype(np.int64), strict=True):
-            _compiled_sweep()(
-                order,
-                sets.starts,
-                self.rows,
-                self.columns,
-                self.classes,
-                np.exp(self.weights),
-                np.exp(self.biases),
-                np.exp(self.context),
-                len(expected) > 0,
-                *(observed or nothing),
-                *(expected or nothing),
-                row,
-            )
+            _compiled_sweep()(order, sets.starts, pairs, labels, context, len(seen) > 0, *sums, row)
         return bits
 
 
@@ -380,22 +370,22 @@ def _neighbours(sets: SetBatch, counts: Floats) -> tuple[Ints, Ints]:
 def _sweep(  # noqa: C901 - a compiled loop that is cut up pays for each call
     order: Ints,
     starts: Ints,
-    rows: Ints,
-    columns: Ints,
-    classes: Ints,
-    lifts: Floats,
-    odds: Floats,
+    pairs: tuple[Ints, Ints, Floats],
+    labels: tuple[Ints, Floats],
     context: Floats,
     learns: bool,
-    seen_pairs: Floats,
-    seen_labels: Floats,
-    seen_context: Floats,
-    expected_pairs: Floats,
-    expected_labels: Floats,
-    expected_context: Floats,
+    seen: tuple[Floats, Floats, Floats],
+    expected: tuple[Floats, Floats, Floats],
     bits: Floats,
 ) -> None:
-    """Go through sequences of labels: give the bits of each and, where it learns, what is observed and expected."""
+    """Go through sequences of labels: give the bits of each and, where it learns, what was seen and expected.
+
+    Labels that the written ones have no weight for are dealt with in one sum for each class.
+    """
+    rows, columns, lifts = pairs
+    classes, odds = labels
+    seen_pairs, seen_labels, seen_context = seen
+    expected_pairs, expected_labels, expected_context = expected
     n_classes = context.shape[1]
     total = np.zeros(n_classes)  # of the odds of all labels, by class
     for y in range(len(odds)):

@@ -26,7 +26,7 @@ def test_the_report_names_labels_edges_and_the_verdict(source: str, capsys: pyte
     assert main(["inspect", source]) == 0
     report = capsys.readouterr().out
     assert "600 sets, 26 different labels" in report
-    assert "match -> event:" in report
+    assert "volleyball -> event:" in report
     assert "Will order help?" in report
 
 
