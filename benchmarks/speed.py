@@ -74,7 +74,7 @@ def compiled(batch: SetBatch, n_labels: int) -> None:
     thresholds = Thresholds()
     counts = np.bincount(batch.ids, minlength=n_labels)
     cap = thresholds.sure_cap(len(batch))
-    keys = undecided_keys(batch.starts, batch.ids, counts, thresholds.floors(counts), cap)
+    keys = undecided_keys(batch.starts, batch.ids, thresholds.bounds(counts), cap)
     edges = edges_among(*np.unique(keys, return_counts=True), counts, len(batch), thresholds, cap=cap)
     make_ordering("topological", labels=[], edges=edges).orders(batch, N_ORDERS, seed=0, first_index=0)
 

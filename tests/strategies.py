@@ -13,7 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from setaug.orders import EdgeTable, Extensions, OrderBatch, SetBatch, Stream, Thresholds, kernels, make_ordering
+from setaug import LabelStatistics
+from setaug.orders import EdgeTable, Extensions, OrderBatch, SetBatch, Stream, Thresholds, make_ordering
 
 # The first call of a compiled loop may take seconds, and a run must be repeatable.
 settings.register_profile("setaug", deadline=None, derandomize=True, database=None)
@@ -99,13 +100,15 @@ def is_allowed(order: Sequence[int], size: int, edges: Edges) -> bool:
 
 
 def edge_table(size: int, edges: Edges) -> EdgeTable:
-    """Give a poset as the compiled loops take it: counts that grow along the edges, and each edge a key."""
+    """Count a poset's labels so that they have its edges: counts grow along them, and no other two labels meet."""
     graph = nx.DiGraph(edges)
     graph.add_nodes_from(range(size))
     counts = np.zeros(size, np.int64)
     counts[list(nx.topological_sort(graph))] = np.arange(1, size + 1)
-    keys = np.array([i << 32 | j for i, j in edges], np.uint64)
-    return EdgeTable(counts=counts, floors=counts, keys=keys, n_both=np.ones(len(edges), np.int64))
+    pairs = np.unique(np.array([min(edge) << 32 | max(edge) for edge in edges], np.uint64))
+    names = [str(i) for i in range(size)]
+    statistics = LabelStatistics.from_counts(1000, names, counts, pairs, np.ones(len(pairs), np.int64))
+    return statistics.edges(Thresholds(min_pmi=-1000, min_ratio=1))
 
 
 def order_poset(
@@ -134,24 +137,9 @@ def draw_compiled(size: int, edges: Edges, n: int, *, seed: int = 13, **options)
 
 def draw_behind_chain(length: int, size: int, edges: Edges, n: int, *, seed: int = 14) -> list[tuple[int, ...]]:
     """Draw by the compiled loop's way for larger parts, by putting the poset behind a chain."""
-    longer = draw_compiled(*behind_chain(length, size, edges), n, seed=seed)
-    assert all(order[:length] == tuple(range(length)) for order in longer)
+    longer = order_poset(*behind_chain(length, size, edges), 1, n, seed=seed).positions.tolist()
+    assert all(order[:length] == [*range(length)] for order in longer)
     return [tuple(i - length for i in order[length:]) for order in longer]
-
-
-def draw_large(size: int, edges: Edges, n: int, *, seed: int = 15) -> list[tuple[int, ...]]:
-    """Draw by the compiled loop's way for parts that it does not count, which would take it large posets."""
-    before = np.zeros((size, size), np.bool_)
-    for i, j in edges:
-        before[i, j] = True
-    places, order = np.arange(size), np.empty(size, np.int64)
-    counts, state = edge_table(size, edges).counts, np.empty(1, np.uint64)
-    drawn = []
-    for i in range(n):
-        kernels.start_stream(state, np.uint64(seed), i)
-        kernels.draw_large(state, places, places, counts, before, order)
-        drawn.append(tuple(order.tolist()))
-    return drawn
 
 
 UNIFORM_WAYS: dict[str, Callable[..., list[tuple[int, ...]]]] = {
@@ -159,7 +147,6 @@ UNIFORM_WAYS: dict[str, Callable[..., list[tuple[int, ...]]]] = {
     "huber": draw_huber,
     "compiled": draw_compiled,
     "compiled, behind a chain": partial(draw_behind_chain, 6),
-    "compiled huber": draw_large,
     "beyond 64 labels": partial(draw_behind_chain, 64),
 }
 

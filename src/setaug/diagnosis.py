@@ -39,13 +39,17 @@ MIN_HELD_OUT = 50
 ENOUGH_HELD_OUT = 2000
 """When so many held-out sets are scored, the other folds are not needed."""
 MIN_GAIN = 0.02
-"""An ordering helps where it saves at least this share of the bits that random orders need."""
+"""An ordering helps where it saves at least this share of the bits that random orders need,"""
+MIN_BITS = 0.05
+"""and at least so many bits per set. Less than that, the model is not exact enough to tell."""
 
 _N_CLASSES = 16
 _MAX_PASSES = 20
 _MIN_PROGRESS = 0.001  # of the bits: a pass that saves less is the last
 _MIN_EVIDENCE = 8.0  # twice the log-likelihood ratio against chance: by chance, 1 pair in 200 has more
-_MAX_NEIGHBOURS = 32  # per label, those with the most evidence: bounds the time that a pass takes
+_MANY = 4  # pairs seen so often or more are trusted alike
+_MIN_LIFT = 0.25  # in bits: a pair that is trusted less far from chance gets no weight
+_MAX_NEIGHBOURS = 32  # per label, those furthest from chance: bounds the time that a pass takes
 _PAIR_PRIOR, _BIAS_PRIOR, _CONTEXT_PRIOR = 1.0, 0.05, 1.0  # in observations
 
 
@@ -143,7 +147,7 @@ def diagnose(
             continue
         n_fit, n_held_out = max(n_fit, len(split.fitted)), n_held_out + len(split.held_out)
         for name, scored in bits.items():
-            costs, edges = _score(name, split, labels, n_orders, seed * n_folds + held_out)
+            costs, edges = _score(name, split, labels, n_orders, np.random.default_rng([seed, held_out]))
             scored.append(costs)
             if name == "topological":
                 n_edges.append(edges)
@@ -155,7 +159,7 @@ def diagnose(
         )
         return Diagnosis("too-little-data", sentence, {}, (), 0.0, len(sets), n_fit, n_held_out)
     scores = _compare({name: np.concatenate(scored) for name, scored in bits.items()})
-    limit = -MIN_GAIN * scores["random"].bits
+    limit = -max(MIN_GAIN * scores["random"].bits, MIN_BITS)
     helps = [name for name in COMPARED if scores[name].difference <= limit and scores[name].high < 0]
     helps.sort(key=lambda name: scores[name].bits)
     return Diagnosis(
@@ -224,9 +228,7 @@ def _split(sets: SetBatch, is_fitted: NDArray[np.bool_], n_labels: int, threshol
     known = np.bincount(fitted.ids, minlength=n_labels) > 0
     held_out = _comparable(_take(sets, ~is_fitted, known))
     own_pairs, _ = _pairs(held_out)
-    found = np.searchsorted(pairs, own_pairs)
-    is_found = np.append(pairs, LOW)[found] == own_pairs
-    own_both = np.where(is_found, np.append(n_both, 0)[found], 0) + 1
+    own_both = _look_up(pairs, n_both, own_pairs) + 1
     return _Split(
         fitted,
         held_out,
@@ -241,14 +243,20 @@ def _pairs(sets: SetBatch) -> tuple[Keys, Ints]:
     return np.unique(pair_keys(sets.starts, sets.ids), return_counts=True)
 
 
-def _score(name: str, split: _Split, labels: list[str], n_orders: int, seed: int) -> tuple[Floats, Ints]:
+def _look_up(pairs: Keys, n_both: Ints, wanted: Keys) -> Ints:
+    found = np.searchsorted(pairs, wanted)
+    return np.where(np.append(pairs, LOW)[found] == wanted, np.append(n_both, 0)[found], 0)  # no pair is LOW
+
+
+def _score(name: str, split: _Split, labels: list[str], n_orders: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
     """Fit a model on orders of the fitted sets; give each held-out set's bits and its number of edges."""
     n_orders = 1 if name == "frequency" else n_orders  # it would repeat its one order
-    for_fitted = make_ordering(name, labels=labels, edges=split.edges)
-    orders = for_fitted.orders(split.fitted, n_orders, seed=2 * seed, first_index=0)
+    fit_seed, score_seed = rng.integers(1 << 62, size=2).tolist()
+    ordering = make_ordering(name, labels=labels, edges=split.edges)
+    orders = ordering.orders(split.fitted, n_orders, seed=fit_seed, first_index=0)
     model = SequenceModel.fit(split.fitted, orders.positions, len(labels))
-    for_held_out = make_ordering(name, labels=labels, edges=split.held_out_edges)
-    orders = for_held_out.orders(split.held_out, n_orders, seed=2 * seed + 1, first_index=0)
+    ordering = make_ordering(name, labels=labels, edges=split.held_out_edges)
+    orders = ordering.orders(split.held_out, n_orders, seed=score_seed, first_index=0)
     return model.bits(split.held_out, orders.positions).mean(axis=0) - orders.log2_orders, orders.n_edges
 
 
@@ -263,16 +271,16 @@ def _compare(bits: dict[str, Floats]) -> dict[str, OrderingScore]:
 
 def _state(scores: dict[str, OrderingScore], helps: list[Verdict], n_held_out: int) -> str:
     name = helps[0] if helps else min(COMPARED, key=lambda name: scores[name].bits)
-    score, base = scores[name], scores["random"].bits
+    score, base = scores[name], max(scores["random"].bits, MIN_BITS)
     measured = (
-        f"{name} orders need {abs(score.difference):.2f} bits ({abs(score.difference) / base:.1%}) "
-        f"{'fewer' if score.difference < 0 else 'more'} per set than random orders "
-        f"(95 % interval {score.low:+.2f} to {score.high:+.2f}), on {n_held_out:,} held-out sets"
+        f"{abs(score.difference):.2f} bits ({100 * abs(score.difference) / base:.1f} %) "
+        f"{'fewer' if score.difference < 0 else 'more'} per set than random ones "
+        f"(95 % interval {score.low:+.2f} to {score.high:+.2f}; {n_held_out:,} held-out sets)."
     )
     if not helps:
-        return f"Order will not help: no order clearly beats random ones; the best, {measured}."
+        return f"Order will not help: no order clearly beats random ones. The best, {name} orders, need {measured}"
     others = f" Also better than random: {', '.join(helps[1:])}." if len(helps) > 1 else ""
-    return f"Order helps: {measured}.{others}"
+    return f"Order helps: {name} orders need {measured}{others}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +308,7 @@ class SequenceModel:
         counts = np.bincount(sets.ids, minlength=n_labels).astype(float)
         share = counts / counts.sum()
         classes = _classes(counts)
-        rows, columns = _neighbours(sets, counts)
+        rows, columns, trusted = _neighbours(sets, n_labels)
         shapes = (len(columns), n_labels, (MAX_SIZE + 2 + _N_CLASSES, _N_CLASSES))
         values = [np.zeros(shape) for shape in shapes]
         values[1] = np.log(np.maximum(share, 1e-300))
@@ -313,6 +321,7 @@ class SequenceModel:
             previous, cost = cost, model._sweep(sets, positions, seen, expected).mean()
             if previous - cost < _MIN_PROGRESS * cost:
                 break
+            seen[0] *= trusted
             for i, prior in enumerate(priors):
                 pull = prior * np.exp(values[i] - (start if i == 1 else 0.0))
                 ratio = (seen[i] / len(positions) + prior) / (np.maximum(expected[i], 0) / len(positions) + pull)
@@ -350,21 +359,55 @@ def _classes(counts: Floats) -> Ints:
     return classes
 
 
-def _neighbours(sets: SetBatch, counts: Floats) -> tuple[Ints, Ints]:
-    """Find the pairs of labels that occur together, twice at least, more or less often than chance."""
-    pairs, n_both = _pairs(sets)
-    low, high = (pairs >> SHIFT).astype(np.int64), (pairs & LOW).astype(np.int64)
-    sizes = np.diff(sets.starts)
-    chance = counts[low] * counts[high] * np.sum(sizes * (sizes - 1.0)) / np.sum(sizes) ** 2.0
-    evidence = 2 * (n_both * np.log(n_both / chance) - n_both + chance)
-    strong = (evidence > _MIN_EVIDENCE) & (n_both > 1)
-    first, then = np.concatenate([low[strong], high[strong]]), np.concatenate([high[strong], low[strong]])
-    order = np.lexsort((-np.tile(evidence[strong], 2), first))
-    first, then = first[order], then[order]
-    n_pairs = np.bincount(first, minlength=len(counts))
+def _neighbours(sets: SetBatch, n_labels: int) -> tuple[Ints, Ints, Floats]:
+    """Find the pairs of labels that occur together more or less often than chance, by first label.
+
+    With each comes the share of its count to reckon with: of what pairs seen once (twice, ...) in one half of the sets
+    have over chance, so much comes back in the other half. Of independent labels, that is next to nothing.
+    """
+    trust = _trust(sets, n_labels)
+    pairs, n_both, chance = _strong_pairs(sets, n_labels)
+    share = (chance + trust[np.minimum(n_both, _MANY)] * (n_both - chance)) / n_both
+    kept = np.abs(np.log2(share * n_both / chance)) > _MIN_LIFT
+    low, high = (pairs[kept] >> SHIFT).astype(np.int64), (pairs[kept] & LOW).astype(np.int64)
+    first, then, share = np.concatenate([low, high]), np.concatenate([high, low]), np.tile(share[kept], 2)
+    order = np.lexsort((-np.tile(np.abs(n_both - chance)[kept], 2), first))
+    n_pairs = np.bincount(first, minlength=n_labels)
     rank = np.arange(len(first)) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)
-    first, then = first[rank < _MAX_NEIGHBOURS], then[rank < _MAX_NEIGHBOURS]
-    return np.concatenate([[0], np.cumsum(np.bincount(first, minlength=len(counts)))]), then
+    order = order[rank < _MAX_NEIGHBOURS]
+    rows = np.concatenate([[0], np.cumsum(np.minimum(n_pairs, _MAX_NEIGHBOURS))])
+    return rows, then[order], share[order]
+
+
+def _strong_pairs(sets: SetBatch, n_labels: int) -> tuple[Keys, Ints, Floats]:
+    """Give the pairs that chance does not explain, how often each occurs, and how often it would by chance."""
+    pairs, n_both = _pairs(sets)
+    chance = _chance(sets, pairs, n_labels)
+    strong = 2 * (n_both * np.log(n_both / chance) - n_both + chance) > _MIN_EVIDENCE
+    return pairs[strong], n_both[strong], chance[strong]
+
+
+def _chance(sets: SetBatch, pairs: Keys, n_labels: int) -> Floats:
+    counts = np.bincount(sets.ids, minlength=n_labels).astype(float)
+    sizes = np.diff(sets.starts)
+    per_pair = np.sum(sizes * (sizes - 1.0)) / max(np.sum(sizes), 1) ** 2.0
+    chance: Floats = counts[(pairs >> SHIFT).astype(np.int64)] * counts[(pairs & LOW).astype(np.int64)] * per_pair
+    return chance
+
+
+def _trust(sets: SetBatch, n_labels: int) -> Floats:
+    again, before = np.zeros(_MANY + 1), np.zeros(_MANY + 1)
+    is_even = np.arange(len(sets)) % 2 == 0
+    for chosen in (is_even, ~is_even):
+        here, there = _take(sets, chosen), _take(sets, ~chosen)
+        pairs, n_both, chance = _strong_pairs(here, n_labels)
+        chance_there = _chance(there, pairs, n_labels)
+        excess, excess_there = n_both - chance, _look_up(*_pairs(there), pairs) - chance_there
+        group = np.minimum(n_both, _MANY)
+        again += np.bincount(group, np.sign(excess) * excess_there, _MANY + 1)
+        before += np.bincount(group, np.abs(excess) * chance_there / chance, _MANY + 1)
+    share: Floats = np.clip(again / np.maximum(before, 1), 0, 1)
+    return share
 
 
 def _sweep(  # noqa: C901 - a compiled loop that is cut up pays for each call
@@ -416,22 +459,22 @@ def _sweep(  # noqa: C901 - a compiled loop that is cut up pays for each call
                 whole += chance[x]
             bits[at] -= np.log2(chance[y] / whole)
             if learns:
+                share = 1 / whole
                 seen_labels[y] += 1
                 seen_context[left, classes[y]] += 1
                 seen_context[after, classes[y]] += 1
-                for c in range(n_classes):
-                    base[c] += factor[c] / whole
-                    expected_context[left, c] += rest[c] / whole
-                    expected_context[after, c] += rest[c] / whole
                 for j in range(n_near):
                     x = near[j]
-                    c = classes[x]
-                    expected_labels[x] += (chance[x] - factor[c] * odds[x]) / whole
-                    expected_context[left, c] += chance[x] / whole
-                    expected_context[after, c] += chance[x] / whole
+                    chance[x] *= share
+                    rest[classes[x]] += chance[x] * whole
+                    expected_labels[x] += chance[x] - share * factor[classes[x]] * odds[x]
+                for c in range(n_classes):
+                    base[c] += share * factor[c]
+                    expected_context[left, c] += share * rest[c]
+                    expected_context[after, c] += share * rest[c]
                 for j in range(start, i):
                     for e in range(rows[order[j]], rows[order[j] + 1]):
-                        expected_pairs[e] += chance[columns[e]] / whole
+                        expected_pairs[e] += chance[columns[e]]
                         if columns[e] == y:
                             seen_pairs[e] += 1
             is_written[y], last = True, classes[y]

@@ -21,7 +21,6 @@ from tests.strategies import (
     draw_compiled,
     draw_counted,
     draw_huber,
-    draw_large,
     fence,
     is_allowed,
     order_poset,
@@ -234,17 +233,26 @@ def assert_same_places(one, two) -> None:
         assert table.shape[1] == 1 or chi2_contingency(table).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("draw", [draw_huber, draw_large, draw_compiled])
+@pytest.mark.parametrize("draw", [draw_huber, draw_compiled])
 @pytest.mark.parametrize("size", [9, 10])
 def test_labels_stand_where_the_counted_way_puts_them(size, draw):
     edges = random_edges(Random(size), size, 0.25)
     assert_same_places(draw_counted(size, edges, 2500), draw(size, edges, 2500))
 
 
-@pytest.mark.parametrize("poset", [(22, fence(22)), (30, disjoint_chains(15, 15)[1]), tree(40, 5), TWO_LEVELS])
+@pytest.mark.parametrize(
+    "poset",
+    [
+        (24, fence(24)),
+        disjoint_chains(15, 15),
+        (40, [(i, 39) for i in range(39)]),
+        (79, [(i, 0) for i in range(1, 79)]),
+    ],
+    ids=["too many down-sets to count", "two chains", "star", "too many labels for the compiled loop"],
+)
 def test_labels_of_larger_sets_stand_where_the_counted_way_puts_them(poset):
-    # The fence has too many down-sets for the compiled loop to count, the two levels too many labels.
-    assert_same_places(draw_counted(*poset, 1000), draw_compiled(*poset, 1000))
+    compiled = order_poset(*poset, 1, 400, seed=6).positions
+    assert_same_places(draw_counted(*poset, 400), compiled)
 
 
 def test_several_orders_of_one_set_are_as_uniform_as_one_of_several():
@@ -308,7 +316,7 @@ def test_the_test_of_uniformity_refuses_the_quick_way(draw):
 # --- large sets -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("size", "chance"), [(28, 0.1), (79, 0.04), (150, 0.015)])
+@pytest.mark.parametrize(("size", "chance"), [(40, 0.1), (79, 0.04), (150, 0.015)])
 def test_large_sets_get_orders_that_are_allowed(size, chance):
     edges = random_edges(Random(size), size, chance)
     drawn = order_poset(size, edges, 1, seed=1)
@@ -396,15 +404,14 @@ def test_without_being_told_orders_may_come_again():
     assert any(one == two for one, two in zip(drawn[::2], drawn[1::2], strict=True))
 
 
-@pytest.mark.parametrize("way", [plain_distinct, compiled_distinct, large_distinct])
-def test_the_first_of_distinct_orders_is_uniform(way):
+@pytest.mark.parametrize("way", [plain_distinct, compiled_distinct])
+def test_the_second_of_distinct_orders_is_uniform_too(way):
     if way is plain_distinct:
         poset_orders = Extensions(*V_AND_FREE)
         drawn = [tuple(poset_orders.draw_many(2, Stream(3, i), distinct=True)[1]) for i in range(2000)]
     else:
-        size, edges = V_AND_FREE if way is compiled_distinct else behind_chain(64, *V_AND_FREE)
-        second = order_poset(size, edges, 2000, 2, distinct=True, seed=9).positions[1].reshape(2000, size)
-        drawn = [tuple(i - (size - 4) for i in order) for order in second[:, size - 4 :].tolist()]
+        second = order_poset(*V_AND_FREE, 2000, 2, distinct=True, seed=9).positions[1]
+        drawn = [tuple(order) for order in second.reshape(2000, 4).tolist()]
     assert p_uniform(drawn, all_orders(*V_AND_FREE)) > 1e-4
 
 

@@ -87,10 +87,10 @@ class CountedFile:
         from setaug.orders.kernels import undecided_keys
 
         counts = self.table.counts
-        floors, cap = thresholds.floors(counts), thresholds.sure_cap(self.n_sets)
+        bounds, cap = thresholds.bounds(counts), thresholds.sure_cap(self.n_sets)
         pairs, n_both = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         for batch in self.spill.batches():
-            keys: Keys = undecided_keys(batch.starts, batch.ids, counts, floors, cap)
+            keys: Keys = undecided_keys(batch.starts, batch.ids, bounds, cap)
             if len(keys):
                 pairs, n_both = add_counts(pairs, n_both, *np.unique(keys, return_counts=True))
         return edges_among(pairs, n_both, counts, self.n_sets, thresholds, cap=cap)

@@ -79,14 +79,15 @@ class Thresholds:
         """Tell whether one label is more than `min_ratio` times as frequent as another."""
         return n_later * self._ratio.denominator > n_earlier * self._ratio.numerator
 
-    def floors(self, counts: Ints) -> Ints:
-        """Give for each count the largest count that is *not* more than `min_ratio` times as large."""
+    def bounds(self, counts: Ints) -> Ints:
+        """Give each count, and beside it the largest count that is *not* more than `min_ratio` times as large."""
         numerator, denominator = self._ratio.numerator, self._ratio.denominator
-        if len(counts) == 0 or int(counts.max()) * numerator < 1 << 63:
-            return counts * np.int64(numerator) // np.int64(denominator)
+        if int(counts.max(initial=1)) * numerator < 1 << 63:
+            return np.stack([counts, counts * np.int64(numerator) // np.int64(denominator)], axis=1)
         different, which = np.unique(counts, return_inverse=True)
         most = np.iinfo(np.int64).max
-        return np.array([min(int(n) * numerator // denominator, most) for n in different], np.int64)[which]
+        floors = np.array([min(int(n) * numerator // denominator, most) for n in different], np.int64)
+        return np.stack([counts, floors[which]], axis=1)
 
     def sure_cap(self, n_sets: int) -> float:
         """Give a bound: labels that occur together at all and whose counts' product is below it exceed `min_pmi`."""
@@ -116,10 +117,8 @@ def _as_fraction(name: str, value: Number) -> Fraction:
 class EdgeTable:
     """Hold what the compiled loops need to tell whether one label goes before another."""
 
-    counts: Ints
-    """How many sets hold each label."""
-    floors: Ints
-    """For each label, the largest count that gives no edge from it."""
+    bounds: Ints
+    """For each label its count, and the largest count of another label that gives no edge from it."""
     keys: Keys
     """The edges that are looked up: first label's id * 2**32 + second label's."""
     n_both: Ints
@@ -136,9 +135,9 @@ def edges_among(
     low, high = (pairs >> SHIFT).astype(np.int64), (pairs & LOW).astype(np.int64)
     first = np.where(counts[low] <= counts[high], low, high)
     then = low + high - first
-    floors = thresholds.floors(counts)
-    unlike = counts[then] > floors[first]
+    bounds = thresholds.bounds(counts)
+    unlike = counts[then] > bounds[first, 1]
     first, then, n_both = first[unlike], then[unlike], n_both[unlike]
     dependent = thresholds.exceed_pmi(n_both, counts[first], counts[then], n_sets)
     keys = first[dependent].astype(np.uint64) << SHIFT | then[dependent].astype(np.uint64)
-    return EdgeTable(counts, floors, keys, n_both[dependent], cap)
+    return EdgeTable(bounds, keys, n_both[dependent], cap)

@@ -23,7 +23,7 @@ EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 MAX_LISTED = 5
 """For sets with at most so many labels, all orders of all graphs are listed once."""
 MAX_BITS = 64
-"""Sets whose graph has a connected part with more labels than this are left to `extensions.py`."""
+"""Sets with more labels than this are left to `extensions.py`: labels are bits of one number here."""
 MAX_DOWN_SETS = 1 << 16
 """Sets whose graph has more down-sets than this are not counted; they are drawn by Huber's sampler."""
 LEFT_OUT = -1.0
@@ -39,13 +39,13 @@ def mix(value):
     return value ^ (value >> uint64(31))
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def start_stream(state, seed, index):
     """Set the state to that of a fresh `Stream`."""
     state[0] = mix(mix(seed + GOLDEN) ^ mix(uint64(index) * GOLDEN + ONE))
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def below(state, bound):
     """Draw a whole number below the bound, as `Stream.below` does."""
     top = bound - ONE
@@ -89,7 +89,7 @@ def pair_keys(starts, ids):
 
 
 @njit(cache=True)
-def undecided_keys(starts, ids, counts, floors, cap):
+def undecided_keys(starts, ids, bounds, cap):
     """List those pairs, as in `pair_keys`, whose edge depends on how often they occur together."""
     keys = np.empty(1024, np.uint64)
     at = 0
@@ -97,9 +97,9 @@ def undecided_keys(starts, ids, counts, floors, cap):
         for j in range(starts[i], starts[i + 1]):
             for k in range(j + 1, starts[i + 1]):
                 a, b = ids[j], ids[k]
-                if counts[a] < counts[b]:
+                if bounds[a, 0] < bounds[b, 0]:
                     a, b = b, a
-                if counts[a] > floors[b] and float(counts[a]) * float(counts[b]) >= cap:
+                if bounds[a, 0] > bounds[b, 1] and float(bounds[a, 0]) * float(bounds[b, 0]) >= cap:
                     if at == len(keys):
                         larger = np.empty(2 * at, np.uint64)
                         larger[:at] = keys
@@ -136,55 +136,75 @@ def holds(table, key):
     return False
 
 
-@njit(cache=True)
-def is_edge(first, then, counts, floors, cap, table):
-    """Tell whether label `first` must be written before label `then` (Algorithm 1, line 3)."""
-    if first < 0 or then < 0 or counts[then] <= floors[first]:
+@njit(cache=True, inline="always")
+def is_edge(first, then, bounds, cap, table):
+    """Tell whether label `first` must be written before label `then` (Algorithm 1, line 3).
+
+    ``bounds[label]`` is the label's count, and the largest count of another that gives no edge from it.
+    """
+    if first < 0 or then < 0 or bounds[then, 0] <= bounds[first, 1]:
         return False
-    if float(counts[then]) * float(counts[first]) < cap:
+    if float(bounds[then, 0]) * float(bounds[first, 0]) < cap:
         return True
     return holds(table, uint64(first) << uint64(32) | uint64(then))
 
 
 @njit(cache=True)
-def find_edges(labels, size, counts, floors, cap, table, before):
-    """Fill ``before[i, j]``: label i goes before label j; give the number of edges."""
+def list_edges(labels, bounds, cap, table):
+    """Tell for each two labels of a set whether one must be written before the other."""
+    size = len(labels)
+    edges = np.zeros((size, size), np.bool_)
+    for i in range(size):
+        for j in range(size):
+            edges[i, j] = i != j and is_edge(labels[i], labels[j], bounds, cap, table)
+    return edges
+
+
+@njit(cache=True)
+def find_neighbours(labels, size, bounds, cap, table, before, after):
+    """Fill for each label of a set, as bits, which must be written before it and which after; give the edges."""
     n_edges = 0
     for i in range(size):
-        before[i, i] = False
+        before[i] = uint64(0)
+        after[i] = uint64(0)
         for j in range(i):
-            before[i, j] = is_edge(labels[i], labels[j], counts, floors, cap, table)
-            before[j, i] = not before[i, j] and is_edge(labels[j], labels[i], counts, floors, cap, table)
-            n_edges += before[i, j] | before[j, i]
+            if is_edge(labels[i], labels[j], bounds, cap, table):
+                after[i] |= ONE << uint64(j)
+                before[j] |= ONE << uint64(i)
+                n_edges += 1
+            elif is_edge(labels[j], labels[i], bounds, cap, table):
+                after[j] |= ONE << uint64(i)
+                before[i] |= ONE << uint64(j)
+                n_edges += 1
     return n_edges
 
 
 @njit(cache=True)
-def find_parts(before, size, part, stack):
-    """Give each connected part of the graph a number, from 0 on; return how many there are."""
-    part[:size] = -1
+def find_parts(before, after, size, parts):
+    """Fill the connected parts of the graph, as bits; give their number."""
     n_parts = 0
+    seen = uint64(0)
     for start in range(size):
-        if part[start] >= 0:
+        if seen >> uint64(start) & ONE:
             continue
-        part[start] = n_parts
-        stack[0] = start
-        depth = 1
-        while depth:
-            depth -= 1
-            i = stack[depth]
-            for j in range(size):
-                if part[j] < 0 and (before[i, j] or before[j, i]):
-                    part[j] = n_parts
-                    stack[depth] = j
-                    depth += 1
+        part = ONE << uint64(start)
+        reached = part
+        while reached:
+            fringe = reached
+            reached = uint64(0)
+            for i in range(start, size):
+                if fringe >> uint64(i) & ONE:
+                    reached |= before[i] | after[i]
+            reached &= ~part
+            part |= reached
+        parts[n_parts] = part
         n_parts += 1
+        seen |= part
     return n_parts
 
 
-@njit(cache=True)
-def log2_factorial(size):
-    return lgamma(size + 1.0) / log(2.0)
+LOG2 = np.log2(np.maximum(np.arange(factorial(MAX_LISTED) + 1), 1))
+LOG2_FACTORIALS = np.array([lgamma(size + 1.0) / log(2.0) for size in range(MAX_BITS + 1)])
 
 
 @njit(cache=True)
@@ -197,43 +217,48 @@ def count_bits(mask):
 
 
 @njit(cache=True)
-def find_twins(before, own, twins, needs):
-    """Group the labels of a connected part that have the same neighbours; give the number of groups.
+def lowest_bit(mask):
+    at = 0
+    while not mask >> uint64(at) & ONE:
+        at += 1
+    return at
 
-    Sets of the part's labels are bits: those of each group, and those that must come before it.
+
+@njit(cache=True)
+def find_twins(before, after, part, size, twins, needs):
+    """Group the labels of a part that have the same neighbours; give the number of groups.
+
+    Fills, as bits, the labels of each group and those that must come before it.
     """
     n_groups = 0
-    for k in range(len(own)):
-        group = -1
+    for i in range(size):
+        if not part >> uint64(i) & ONE:
+            continue
+        group = n_groups
         for g in range(n_groups):
-            first = own[count_bits((twins[g] & (~twins[g] + ONE)) - ONE)]
-            group = g
-            for h in own:
-                if before[h, first] != before[h, own[k]] or before[first, h] != before[own[k], h]:
-                    group = -1
-                    break
-            if group >= 0:
+            first = lowest_bit(twins[g])
+            if before[first] == before[i] and after[first] == after[i]:
+                group = g
                 break
-        if group < 0:
-            group = n_groups
-            n_groups += 1
+        if group == n_groups:
             twins[group] = uint64(0)
-            needs[group] = uint64(0)
-            for h in range(len(own)):
-                if before[own[h], own[k]]:
-                    needs[group] |= ONE << uint64(h)
-        twins[group] |= ONE << uint64(k)
+            needs[group] = before[i]
+            n_groups += 1
+        twins[group] |= ONE << uint64(i)
     return n_groups
 
 
 @njit(cache=True)
 def find_down_sets(twins, needs, n_groups, masks, follows, slots, stamps, stamp):
-    """List the sets of labels that can have been written at some point, one for all that differ by twins only.
+    """List what can have been written of a part at some point, once for all that differ by twins only.
 
     ``follows[s, g]`` becomes the place in the list of set s with one more label of group g, or -1. Gives the number of
     sets; -1 where there is no room for all.
     """
-    mask_of_slots = uint64(len(slots) - 1)
+    n_labels = 0
+    for g in range(n_groups):
+        n_labels += count_bits(twins[g])
+    mask_of_slots = uint64(min(len(slots), 1 << min(n_labels + 2, 40)) - 1)  # a small table stays in the cache
     masks[0] = uint64(0)
     n_sets = 1
     at = 0
@@ -310,7 +335,7 @@ def below_large(state, bound, n_limbs, drawn):
 @njit(cache=True)
 def limbs_for(size):
     """Give the number of limbs for the number of orders of so many labels, and for a multiple of it."""
-    return int(log2_factorial(size) / 32) + 2
+    return int(LOG2_FACTORIALS[size] / 32) + 2
 
 
 @njit(cache=True)
@@ -335,29 +360,27 @@ def log2_large(number, n_limbs):
 
 
 @njit(cache=True)
-def draw_counted(state, own, twins, n_groups, masks, follows, ways, members, order):
+def draw_counted(state, size, twins, n_groups, masks, follows, ways, members, at_group, drawn, share, order):
     """Draw an order of a part whose orders are counted."""
-    size = len(own)
     n_limbs = limbs_for(size)
-    drawn = np.empty(n_limbs, np.uint64)
-    share = np.empty(n_limbs, np.uint64)
     # Twins are told apart at the end only: they take the places of their group in a random order.
-    at_group = np.empty(n_groups, np.int64)
     at = 0
     for g in range(n_groups):
         at_group[g] = at
-        for k in range(size):
-            if twins[g] >> uint64(k) & ONE:
-                members[at] = own[k]
-                at += 1
-        shuffle(state, members[at_group[g] : at], at - at_group[g])
+        left = twins[g]
+        while left:
+            members[at] = lowest_bit(left)
+            left &= left - ONE
+            at += 1
+        if at - at_group[g] > 1:
+            shuffle(state, members[at_group[g] : at], at - at_group[g])
     at = 0
     for place in range(size):
         below_large(state, ways[at], n_limbs, drawn)
         for g in range(n_groups):
             follower = follows[at, g]
             if follower >= 0:
-                share[:] = uint64(0)
+                share[:n_limbs] = uint64(0)
                 add_multiple(share, ways[follower], uint64(count_bits(twins[g] & ~masks[at])), n_limbs)
                 if not subtract(drawn, share, n_limbs):
                     order[place] = members[at_group[g]]
@@ -430,45 +453,41 @@ def draw_huber(state, before, line, order):
 
 
 @njit(cache=True)
-def draw_large(state, labels, members, counts, before, order):
-    """Draw an order of a part that is too large to count."""
-    size = len(members)
+def draw_uncounted(state, labels, part, size, bounds, after, order):
+    """Draw an order of a part that has too many orders to count."""
+    members = np.empty(size, np.int64)
     own_counts = np.empty(size, np.int64)
     for k in range(size):
-        own_counts[k] = counts[labels[members[k]]]
+        members[k] = lowest_bit(part)
+        part &= part - ONE
+        own_counts[k] = bounds[labels[members[k]], 0]
     by_count = members[np.argsort(own_counts)]  # from rare to frequent, as all edges go
-    own_before = np.empty((size, size), np.bool_)
+    before = np.empty((size, size), np.bool_)
     for h in range(size):
         for k in range(size):
-            own_before[h, k] = before[by_count[h], by_count[k]]
+            before[h, k] = after[by_count[h]] >> uint64(by_count[k]) & ONE
     places = np.empty(size, np.int64)
-    draw_huber(state, own_before, np.arange(size), places)
+    draw_huber(state, before, np.arange(size), places)
     for k in range(size):
         order[k] = by_count[places[k]]
 
 
 @njit(cache=True)
-def draw_quick(state, before, size, order, free):
+def draw_quick(state, before, size, order):
     """Draw an order by picking any label whose turn it may be, again and again: quick, not uniform."""
-    free[:size] = 1
+    written = uint64(0)
     for at in range(size):
-        n_open = 0
+        n_free = 0
         for j in range(size):
-            if free[j]:
-                free[j] = 1
-                for i in range(size):
-                    if free[i] and before[i, j]:
-                        free[j] = 2
-                        break
-                n_open += free[j] == 1
-        pick = below(state, uint64(n_open))
+            n_free += not (written >> uint64(j) & ONE or before[j] & ~written)
+        pick = int(below(state, uint64(n_free)))
         for j in range(size):
-            if free[j] == 1:
+            if not (written >> uint64(j) & ONE or before[j] & ~written):
                 if pick == 0:
                     order[at] = j
-                    free[j] = 0
+                    written |= ONE << uint64(j)
                     break
-                pick -= ONE
+                pick -= 1
 
 
 @njit(cache=True)
@@ -493,7 +512,7 @@ def draw_random(starts, seed, first_index, distinct, orders):
         start = starts[i]
         size = starts[i + 1] - start
         start_stream(state, seed, first_index + i)
-        n_different = int(np.exp2(min(log2_factorial(size), 62.0)) + 0.5) if distinct else 1
+        n_different = int(np.exp2(min(LOG2_FACTORIALS[min(size, MAX_BITS)], 62.0)) + 0.5) if distinct else 1
         for j in range(len(orders)):
             while True:
                 for k in range(size):
@@ -531,12 +550,12 @@ def small_tables():
     return first, n_ways, np.concatenate(listed)
 
 
-@njit(cache=True)
-def draw_small(state, labels, size, counts, floors, cap, table, listed, distinct, start, orders, by_count, own_counts):
-    """Draw the orders of a small set from the list of those that its graph allows; give its edges and its orders."""
-    first, n_ways, all_orders = listed
+@njit(cache=True, inline="always")
+def find_small_graph(ids, start, size, bounds, cap, table, by_count, own_counts):
+    """Sort the labels of a small set from rare to frequent, and give the number of its graph and of its edges."""
     for i in range(size):
-        own_counts[i] = counts[labels[i]] if labels[i] >= 0 else 0
+        label = ids[start + i]
+        own_counts[i] = bounds[label, 0] if label >= 0 else 0
         k = i
         while k and own_counts[by_count[k - 1]] > own_counts[i]:
             by_count[k] = by_count[k - 1]
@@ -546,108 +565,107 @@ def draw_small(state, labels, size, counts, floors, cap, table, listed, distinct
     n_edges = 0
     for j in range(size):
         for i in range(j):
-            if is_edge(labels[by_count[i]], labels[by_count[j]], counts, floors, cap, table):
+            if is_edge(ids[start + by_count[i]], ids[start + by_count[j]], bounds, cap, table):
                 graph |= 1 << (j * (j - 1) // 2 + i)
                 n_edges += 1
-    ways = n_ways[size, graph]
-    for j in range(len(orders)):
-        while True:
-            drawn = first[size, graph] + int(below(state, uint64(ways)))
-            for k in range(size):
-                orders[j, start + k] = by_count[all_orders[drawn, k]]
-            if not distinct or not is_repeated(orders, start, size, j - j % ways, j):
-                break
-    return n_edges, ways
-
-
-@njit(cache=True)
-def lay_out_parts(before, size, part, members, part_start, at_part, stack):
-    """Lay the members of each connected part side by side; give the number of parts."""
-    n_parts = find_parts(before, size, part, stack)
-    part_start[: n_parts + 1] = 0
-    for k in range(size):
-        part_start[part[k] + 1] += 1
-    for p in range(n_parts):
-        part_start[p + 1] += part_start[p]
-        at_part[p] = part_start[p]
-    for k in range(size):
-        members[at_part[part[k]]] = k
-        at_part[part[k]] += 1
-    return n_parts
+    return graph, n_edges
 
 
 @njit(cache=True, nogil=True)
 def draw_topological(
-    starts, ids, counts, floors, cap, table, listed, seed, first_index, quick, distinct, orders, n_edges, log2_orders
+    starts,
+    ids,
+    bounds,
+    cap,
+    table,
+    first_listed,
+    n_listed,
+    listed,
+    seed,
+    first_index,
+    quick,
+    distinct,
+    orders,
+    n_edges,
+    log2_orders,
 ):
     """Fill `orders` as `draw_random` does, with orders that each set's graph allows.
 
     Also fill, for each set, its number of edges and the log2 of the number of orders allowed: nan where the graph has
-    too many down-sets to count them, `LEFT_OUT` where the orders are left unfilled: those of a large connected part,
-    and those that must be distinct and cannot be counted.
+    too many down-sets to count them, `LEFT_OUT` where the orders are left unfilled: those of a large set, and those
+    that must be distinct and cannot be counted.
     """
-    most = 1
+    most = MAX_LISTED
     for i in range(len(starts) - 1):
-        most = max(most, starts[i + 1] - starts[i])
+        most = max(most, min(starts[i + 1] - starts[i], MAX_BITS))
     room = MAX_DOWN_SETS if most > MAX_LISTED else 1
     state = np.empty(1, np.uint64)
-    before = np.empty((most, most), np.bool_)
-    part = np.empty(most, np.int64)
     tags = np.empty(most, np.int64)
     scratch = np.empty(most, np.int64)
     members = np.empty(most, np.int64)
-    part_start = np.empty(most + 1, np.int64)
-    at_part = np.empty(most, np.int64)
     part_order = np.empty(most, np.int64)
+    part_start = np.empty(most + 1, np.int64)
     set_start = np.empty(most, np.int64)
     n_groups = np.empty(most, np.int64)
+    before = np.empty(most, np.uint64)
+    after = np.empty(most, np.uint64)
+    parts = np.empty(most, np.uint64)
     twins = np.empty(most, np.uint64)
     needs = np.empty(most, np.uint64)
     masks = np.empty(room, np.uint64)
-    follows = np.empty((room, min(most, MAX_BITS)), np.int32)
+    follows = np.empty((room, most), np.int32)
     ways = np.empty((room, MAX_LIMBS), np.uint64)
+    drawn = np.empty(MAX_LIMBS, np.uint64)
+    share = np.empty(MAX_LIMBS, np.uint64)
     slots = np.empty(4 * room, np.int32)
     stamps = np.zeros(4 * room, np.int64)
     stamp = 0
     for i in range(len(starts) - 1):
         start = starts[i]
         size = starts[i + 1] - start
-        labels = ids[start : start + size]
         start_stream(state, seed, first_index + i)
         if size <= MAX_LISTED and not quick:
-            n_edges[i], n_ways = draw_small(
-                state, labels, size, counts, floors, cap, table, listed, distinct, start, orders, scratch, tags
-            )
-            log2_orders[i] = np.log2(n_ways)
+            graph, n_edges[i] = find_small_graph(ids, start, size, bounds, cap, table, scratch, tags)
+            n_ways = n_listed[size, graph]
+            log2_orders[i] = LOG2[n_ways]
+            for j in range(len(orders)):
+                while True:
+                    row = first_listed[size, graph] + int(below(state, uint64(n_ways)))
+                    for k in range(size):
+                        orders[j, start + k] = scratch[listed[row, k]]
+                    if not distinct or not is_repeated(orders, start, size, j - j % n_ways, j):
+                        break
             continue
-        n_edges[i] = find_edges(labels, size, counts, floors, cap, table, before)
-        n_parts = lay_out_parts(before, size, part, members, part_start, at_part, scratch)
-        log2_orders[i] = log2_factorial(size)
+        if size > MAX_BITS:
+            log2_orders[i] = LEFT_OUT
+            continue
+        labels = ids[start : start + size]
+        n_edges[i] = find_neighbours(labels, size, bounds, cap, table, before, after)
+        n_parts = find_parts(before, after, size, parts)
+        log2_orders[i] = LOG2_FACTORIALS[size]
+        part_start[0] = 0
         n_used = 0
         for p in range(n_parts):
-            own = members[part_start[p] : part_start[p + 1]]
-            log2_orders[i] -= log2_factorial(len(own))
-            set_start[p], n_groups[p] = n_used, 0
-            if len(own) == 1:
+            low = part_start[p]
+            part_size = count_bits(parts[p])
+            part_start[p + 1] = low + part_size
+            set_start[p] = n_used
+            if part_size == 1:
                 continue
-            if len(own) > MAX_BITS:
-                log2_orders[i] = LEFT_OUT
-                break
-            own_twins, own_needs = twins[part_start[p] :], needs[part_start[p] :]
-            n_groups[p] = find_twins(before, own, own_twins, own_needs)
+            n_groups[p] = find_twins(before, after, parts[p], size, twins[low:], needs[low:])
             stamp += 1
             n_sets = find_down_sets(
-                own_twins, own_needs, n_groups[p], masks[n_used:], follows[n_used:], slots, stamps, stamp
+                twins[low:], needs[low:], n_groups[p], masks[n_used:], follows[n_used:], slots, stamps, stamp
             )
             if n_sets < 0:
                 n_groups[p] = -1
                 log2_orders[i] = np.nan
                 continue
-            n_limbs = limbs_for(len(own))
-            count_ways(own_twins, n_groups[p], masks[n_used:], follows[n_used:], n_sets, n_limbs, ways[n_used:])
-            log2_orders[i] += log2_large(ways[n_used], n_limbs)
+            n_limbs = limbs_for(part_size)
+            count_ways(twins[low:], n_groups[p], masks[n_used:], follows[n_used:], n_sets, n_limbs, ways[n_used:])
+            log2_orders[i] += log2_large(ways[n_used], n_limbs) - LOG2_FACTORIALS[part_size]
             n_used += n_sets
-        if log2_orders[i] == LEFT_OUT or (distinct and np.isnan(log2_orders[i])):
+        if distinct and np.isnan(log2_orders[i]):
             log2_orders[i] = LEFT_OUT
             continue
         n_different = int(np.exp2(min(log2_orders[i], 62.0)) + 0.5) if distinct else 1
@@ -655,35 +673,37 @@ def draw_topological(
             order = orders[j, start : start + size]
             while True:
                 if quick:
-                    draw_quick(state, before, size, order, scratch)
+                    draw_quick(state, before, size, order)
                 else:
                     # A uniformly random interleaving of the parts, each in a uniformly drawn order of its own.
                     for p in range(n_parts):
-                        low = part_start[p]
-                        own = members[low : part_start[p + 1]]
+                        low, at = part_start[p], set_start[p]
                         own_order = part_order[low : part_start[p + 1]]
-                        at = set_start[p]
-                        if len(own) == 1:
-                            own_order[0] = own[0]
+                        if len(own_order) == 1:
+                            own_order[0] = lowest_bit(parts[p])
                         elif n_groups[p] < 0:
-                            draw_large(state, labels, own, counts, before, own_order)
+                            draw_uncounted(state, labels, parts[p], len(own_order), bounds, after, own_order)
                         else:
                             draw_counted(
                                 state,
-                                own,
+                                len(own_order),
                                 twins[low:],
                                 n_groups[p],
                                 masks[at:],
                                 follows[at:],
                                 ways[at:],
+                                members,
                                 scratch,
+                                drawn,
+                                share,
                                 own_order,
                             )
                         tags[low : part_start[p + 1]] = p
-                        at_part[p] = low
                     shuffle(state, tags, size)
+                    for p in range(n_parts):
+                        scratch[p] = part_start[p]
                     for k in range(size):
-                        order[k] = part_order[at_part[tags[k]]]
-                        at_part[tags[k]] += 1
+                        order[k] = part_order[scratch[tags[k]]]
+                        scratch[tags[k]] += 1
                 if not distinct or not is_repeated(orders, start, size, j - j % n_different, j):
                     break

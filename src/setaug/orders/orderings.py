@@ -60,7 +60,7 @@ class TopologicalOrdering:
 
     def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
         """Draw orders, each set's uniformly or the quick way."""
-        from setaug.orders.kernels import LEFT_OUT, draw_topological, small_tables
+        from setaug.orders.kernels import LEFT_OUT, draw_topological, list_edges, small_tables
 
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
         n_edges, log2_orders = np.empty(len(batch), np.int64), np.empty(len(batch))
@@ -68,11 +68,10 @@ class TopologicalOrdering:
         draw_topological(
             batch.starts,
             batch.ids,
-            edges.counts,
-            edges.floors,
+            edges.bounds,
             edges.cap,
             self._table,
-            small_tables(),
+            *small_tables(),
             np.uint64(seed),
             first_index,
             self.sampler == "quick",
@@ -82,29 +81,21 @@ class TopologicalOrdering:
             log2_orders,
         )
         for large in np.flatnonzero(log2_orders == LEFT_OUT).tolist():
-            extensions = self._extensions(batch.ids[batch.starts[large] : batch.starts[large + 1]].tolist())
-            log2_orders[large] = nan if extensions.count is None else log2(extensions.count)
+            start, end = batch.starts[large], batch.starts[large + 1]
+            first, then = np.nonzero(list_edges(batch.ids[start:end], edges.bounds, edges.cap, self._table))
+            found = list(zip(first.tolist(), then.tolist(), strict=True))
+            extensions = Extensions(int(end - start), found, max_states=_MAX_STATES)
             stream = Stream(seed, first_index + large)
             drawn = extensions.draw_many(n_orders, stream, quick=self.sampler == "quick", distinct=self.distinct)
-            positions[:, batch.starts[large] : batch.starts[large + 1]] = drawn
+            positions[:, start:end] = drawn
+            n_edges[large] = len(found)
+            log2_orders[large] = nan if extensions.count is None else log2(extensions.count)
         if self.reverse:
             sizes = np.diff(batch.starts)
             positions = positions[
                 :, np.repeat(batch.starts[1:] + batch.starts[:-1] - 1, sizes) - np.arange(len(batch.ids))
             ]
         return OrderBatch(positions, n_edges, log2_orders)
-
-    def _extensions(self, labels: list[int]) -> Extensions:
-        """Give the orders of a set that the compiled loop leaves to us."""
-        places = range(len(labels))
-        edges = [(i, j) for i in places for j in places if self._is_edge(labels[i], labels[j])]
-        return Extensions(len(labels), edges, max_states=_MAX_STATES)
-
-    def _is_edge(self, first: int, then: int) -> bool:
-        from setaug.orders.kernels import is_edge
-
-        edges = self.edges
-        return bool(is_edge(first, then, edges.counts, edges.floors, edges.cap, self._table))
 
 
 @dataclass(frozen=True)
@@ -167,7 +158,7 @@ def make_ordering(
         case "random":
             return RandomOrdering(distinct)
         case "frequency":
-            return FrequencyOrdering(frequency_ranks(labels, edges.counts))
+            return FrequencyOrdering(frequency_ranks(labels, edges.bounds[:, 0]))
         case "given":
             return GivenOrdering()
         case _:
