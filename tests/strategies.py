@@ -147,7 +147,6 @@ UNIFORM_WAYS: dict[str, Callable[..., list[tuple[int, ...]]]] = {
     "huber": draw_huber,
     "compiled": draw_compiled,
     "compiled, behind a chain": partial(draw_behind_chain, 6),
-    "beyond 64 labels": partial(draw_behind_chain, 64),
 }
 
 

@@ -45,11 +45,10 @@ MIN_BITS = 0.05
 
 _N_CLASSES = 16
 _MAX_PASSES = 20
-_MIN_PROGRESS = 0.001  # of the bits: a pass that saves less is the last
+_MIN_PROGRESS = 0.003  # of the bits: a pass that saves less is the last
 _MIN_EVIDENCE = 8.0  # twice the log-likelihood ratio against chance: by chance, 1 pair in 200 has more
 _MANY = 4  # pairs seen so often or more are trusted alike
 _MIN_LIFT = 0.25  # in bits: a pair that is trusted less far from chance gets no weight
-_MAX_NEIGHBOURS = 32  # per label, those furthest from chance: bounds the time that a pass takes
 _PAIR_PRIOR, _BIAS_PRIOR, _CONTEXT_PRIOR = 1.0, 0.05, 1.0  # in observations
 
 
@@ -371,11 +370,8 @@ def _neighbours(sets: SetBatch, n_labels: int) -> tuple[Ints, Ints, Floats]:
     kept = np.abs(np.log2(share * n_both / chance)) > _MIN_LIFT
     low, high = (pairs[kept] >> SHIFT).astype(np.int64), (pairs[kept] & LOW).astype(np.int64)
     first, then, share = np.concatenate([low, high]), np.concatenate([high, low]), np.tile(share[kept], 2)
-    order = np.lexsort((-np.tile(np.abs(n_both - chance)[kept], 2), first))
-    n_pairs = np.bincount(first, minlength=n_labels)
-    rank = np.arange(len(first)) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)
-    order = order[rank < _MAX_NEIGHBOURS]
-    rows = np.concatenate([[0], np.cumsum(np.minimum(n_pairs, _MAX_NEIGHBOURS))])
+    order = np.lexsort((then, first))
+    rows = np.concatenate([[0], np.cumsum(np.bincount(first, minlength=n_labels))])
     return rows, then[order], share[order]
 
 
@@ -429,64 +425,61 @@ def _sweep(  # noqa: C901 - a compiled loop that is cut up pays for each call
     classes, odds = labels
     seen_pairs, seen_labels, seen_context = seen
     expected_pairs, expected_labels, expected_context = expected
-    n_classes = context.shape[1]
+    n_labels, n_classes = len(odds), context.shape[1]
     total = np.zeros(n_classes)  # of the odds of all labels, by class
-    for y in range(len(odds)):
+    for y in range(n_labels):
         total[classes[y]] += odds[y]
-    lift, chance = np.ones(len(odds)), np.zeros(len(odds))
-    is_near, is_written = np.zeros(len(odds), np.bool_), np.zeros(len(odds), np.bool_)
-    near = np.empty(len(odds), np.int64)  # the labels written, and those that they have weights for
-    factor, rest, base = np.empty(n_classes), np.empty(n_classes), np.zeros(n_classes)
+    # The labels that are written, or next, or that a written one has a weight for, each in a slot of its own.
+    slots, near, band = np.full(n_labels, -1), np.empty(n_labels, np.int64), np.empty(n_labels, np.int64)
+    odd, lift, chance, gain = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
+    far, mass, factor, base = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes), np.zeros(n_classes)
     for at in range(len(starts) - 1):
-        start, end = starts[at], starts[at + 1]
-        bits[at], n_near, last = 0.0, 0, n_classes
-        for i in range(start, end):
+        bits[at], n_near, last, low, high = 0.0, 0, n_classes, 0, 0
+        far[:] = total
+        for i in range(starts[at], starts[at + 1]):
             y = order[i]
-            if not is_near[y]:
-                is_near[y], near[n_near], n_near = True, y, n_near + 1
-            left, after = end - i, MAX_SIZE + 1 + last
+            for e in range(low, high + 1):
+                x = columns[e] if e < high else y
+                if slots[x] < 0:
+                    slots[x], near[n_near], band[n_near], odd[n_near] = n_near, x, classes[x], odds[x]
+                    lift[n_near], gain[n_near], n_near = 1.0, 0.0, n_near + 1
+                    far[classes[x]] -= odds[x]
+                if e < high:
+                    lift[slots[x]] *= lifts[e]
+            left, after, whole = starts[at + 1] - i, MAX_SIZE + 1 + last, 0.0
             for c in range(n_classes):
-                factor[c], rest[c] = context[left, c] * context[after, c], total[c]
+                factor[c] = context[left, c] * context[after, c]
+                mass[c] = factor[c] * max(far[c], 0.0)
+                whole += mass[c]
             for j in range(n_near):
-                rest[classes[near[j]]] -= odds[near[j]]
-            whole = 0.0
-            for c in range(n_classes):
-                rest[c] = max(rest[c], 0.0) * factor[c]
-                whole += rest[c]
-            for j in range(n_near):
-                x = near[j]
-                chance[x] = 0.0 if is_written[x] else factor[classes[x]] * odds[x] * lift[x]
-                whole += chance[x]
-            bits[at] -= np.log2(chance[y] / whole)
+                chance[j] = factor[band[j]] * odd[j] * lift[j]
+                whole += chance[j]
+            share = 1 / whole
+            bits[at] -= np.log2(chance[slots[y]] * share)
             if learns:
-                share = 1 / whole
                 seen_labels[y] += 1
                 seen_context[left, classes[y]] += 1
                 seen_context[after, classes[y]] += 1
                 for j in range(n_near):
-                    x = near[j]
-                    chance[x] *= share
-                    rest[classes[x]] += chance[x] * whole
-                    expected_labels[x] += chance[x] - share * factor[classes[x]] * odds[x]
+                    mass[band[j]] += chance[j]
+                    gain[j] += share * (chance[j] - factor[band[j]] * odd[j])
                 for c in range(n_classes):
                     base[c] += share * factor[c]
-                    expected_context[left, c] += share * rest[c]
-                    expected_context[after, c] += share * rest[c]
-                for j in range(start, i):
-                    for e in range(rows[order[j]], rows[order[j] + 1]):
-                        expected_pairs[e] += chance[columns[e]]
+                    expected_context[left, c] += share * mass[c]
+                    expected_context[after, c] += share * mass[c]
+                for k in range(starts[at], i):
+                    for e in range(rows[order[k]], rows[order[k] + 1]):
+                        expected_pairs[e] += share * chance[slots[columns[e]]]
                         if columns[e] == y:
                             seen_pairs[e] += 1
-            is_written[y], last = True, classes[y]
-            for e in range(rows[y], rows[y + 1]):
-                x = columns[e]
-                if not is_near[x]:
-                    is_near[x], near[n_near], n_near = True, x, n_near + 1
-                lift[x] *= lifts[e]
+            lift[slots[y]] = 0.0  # written, it does not come again
+            last, low, high = classes[y], rows[y], rows[y + 1]
         for j in range(n_near):
-            is_near[near[j]], is_written[near[j]], lift[near[j]] = False, False, 1.0
+            slots[near[j]] = -1
+            if learns:
+                expected_labels[near[j]] += gain[j]
     if learns:
-        for y in range(len(odds)):
+        for y in range(n_labels):
             expected_labels[y] += odds[y] * base[classes[y]]
 
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 
@@ -82,8 +82,7 @@ class Columns:
         """Check a row and make an example of it."""
         for name in (self.text, self.labels):
             if name not in row:
-                present = ", ".join(f'"{key}"' for key in row) or "no field at all"
-                raise DataError(f'field "{name}" is missing; the row has {present}.')
+                raise DataError(f'field "{name}" is missing; the row has {_listed(row) or "no field at all"}.')
         text = row[self.text]
         if not isinstance(text, str):
             raise DataError(f'"{self.text}" must be a string, got {shown(text)}.')
@@ -115,6 +114,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def _listed(names: Iterable[object]) -> str:
+    """List the first few names."""
+    first = [shown(name) for name in islice(names, 9)]
+    return ", ".join(first[:8] + ["..."] * (len(first) > 8))
+
+
 Data: TypeAlias = Iterable[Example] | Iterable[Mapping[str, Any]]
 """Examples, or rows such as those of a Hugging Face data set."""
 
@@ -138,13 +143,20 @@ def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]
             continue
         if not isinstance(item, Mapping):
             raise TypeError(f"expected examples or rows (mappings), got {shown(item)}.")
-        row = item
-        if names is not None:
-            row = {**item, columns.labels: [names[label] for label in item[columns.labels]]}
         try:
-            yield columns.example(row)
+            yield columns.example(item if names is None else _with_names(item, columns.labels, names))
         except DataError as error:
             raise DataError(error.problem, source="the data", line=number) from None
+
+
+def _with_names(row: Mapping[str, Any], column: str, names: list[str]) -> Mapping[str, Any]:
+    labels = row[column]
+    if not isinstance(labels, list):
+        raise DataError(f'"{column}" must be a list of class labels, got {shown(labels)}.')
+    for label in labels:
+        if type(label) is not int or not 0 <= label < len(names):
+            raise DataError(f'"{column}" holds {shown(label)}, which is no class label of the {len(names)}.')
+    return {**row, column: [names[label] for label in labels]}
 
 
 def _class_names(data: object, column: str) -> list[str] | None:
@@ -205,6 +217,8 @@ def read_stream(
         raise FileError(f"{name} is damaged: {error}.") from None
     except DataError as error:
         raise DataError(error.problem, source=name, line=error.line) from None
+    except FileError as error:
+        raise FileError(f"{name}: {error}") from None
 
 
 _Wrapper = TypeVar("_Wrapper", io.BufferedReader, io.TextIOWrapper)
@@ -232,6 +246,7 @@ def _borrowed(wrapper: _Wrapper) -> Iterator[_Wrapper]:
 
 def parse_json_row(line: bytes) -> dict[str, Any]:
     """Read one line of a JSONL file."""
+    line = line.rstrip(b"\r\n")
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -248,7 +263,7 @@ def parse_json_row(line: bytes) -> dict[str, Any]:
 
 
 def _excerpt(line: bytes) -> str:
-    text = line.decode(errors="replace").strip()
+    text = "".join(char if char.isprintable() else " " for char in line.decode(errors="replace").strip())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -264,22 +279,33 @@ def _delimited_rows(stream: BinaryIO, columns: Columns, separator: str) -> Rows:
     csv.field_size_limit(sys.maxsize)  # a text may be longer than the module's 128 KiB
     # Bytes that are no UTF-8 become lone surrogates, so that one bad row does not end the reading.
     with _borrowed(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")) as text:
-        reader = csv.reader(text, delimiter=separator)
-        header = next(reader, None)
+        # Strict, or a quote that is never closed would silently make one row of all that follow.
+        reader = csv.reader(text, delimiter=separator, strict=True)
+        header = _next_cells(reader)
+        if isinstance(header, DataError):
+            raise DataError(header.problem, line=1)
         if header is None:
             return
         for name in (columns.text, columns.labels):
             if name not in header:
-                found = ", ".join(map(shown, header))
-                raise DataError(f'column "{name}" is missing; the header has {found}.', line=1)
+                raise DataError(f'column "{name}" is missing; the header has {_listed(header)}.', line=1)
         start = reader.line_num + 1
-        for cells in reader:
+        while (cells := _next_cells(reader)) is not None:
             if cells:
                 yield start, lambda cells=cells: _csv_row(header, cells, columns)  # type: ignore[misc]
             start = reader.line_num + 1
 
 
-def _csv_row(header: list[str], cells: list[str], columns: Columns) -> Mapping[str, Any]:
+def _next_cells(reader: Iterator[list[str]]) -> list[str] | DataError | None:
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        return DataError(f"quotes that do not fit together ({error}).")
+
+
+def _csv_row(header: list[str], cells: list[str] | DataError, columns: Columns) -> Mapping[str, Any]:
+    if isinstance(cells, DataError):
+        raise cells
     for cell in cells:
         if not cell.isascii() and any("\ud800" <= char <= "\udfff" for char in cell):
             around = cell.encode(errors="surrogateescape")[:40]
@@ -304,7 +330,7 @@ def _parquet_rows(stream: BinaryIO, columns: Columns) -> Rows:
         for number, row in enumerate(rows, 1):
             yield number, lambda row=row: row  # type: ignore[misc]
     except (ArrowException, OSError) as error:
-        raise DataError(f"not a Parquet file that can be read ({error}).") from None
+        raise FileError(f"not a Parquet file that can be read ({error}).") from None
 
 
 _READERS: dict[str, Callable[[BinaryIO, Columns], Rows]] = {

@@ -1,5 +1,6 @@
 """Open files by name: compression by suffix, ``-`` for the standard streams, output whole or not at all."""
 
+import errno
 import gzip
 import io
 import os
@@ -10,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import zstandard
 
@@ -57,6 +58,35 @@ def display_name(path: str | Path) -> str:
     return "standard input" if str(path) == "-" else Path(path).name
 
 
+class _ZstandardReader(io.RawIOBase):
+    """Decompress a file; unlike the library's own reader, notice where it was cut off."""
+
+    def __init__(self, raw: io.FileIO) -> None:
+        self._raw = raw
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as there is something; give the number of bytes, zero at the end."""
+        while not self._ready:
+            packed = self._frame.unused_data if self._frame.eof else b""
+            packed = packed or self._raw.read(1 << 17)
+            if not packed:
+                if not self._frame.eof:
+                    raise EOFError("it ends in the middle")
+                return 0
+            if self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._ready = memoryview(self._frame.decompress(packed))
+        size = min(len(self._ready), len(buffer))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+
 @contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for reading bytes, decompressed by suffix."""
@@ -73,7 +103,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
                 with gzip.open(raw) as stream:
                     yield cast(BinaryIO, stream)
             case ".zst":
-                with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as reader:
+                with _ZstandardReader(raw) as reader:
                     yield cast(BinaryIO, reader)
             case _:
                 yield cast(BinaryIO, raw)
@@ -109,10 +139,10 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
+    if os.path.isdir(path):
         raise FileError(f"cannot write {path}: it is a folder.")
-    is_special = target.exists() and not target.is_file()
+    is_special = os.path.exists(path) and not os.path.isfile(path)
+    target = Path(path if is_special else os.path.realpath(path))
     beside = target if is_special else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         raw = io.FileIO(beside, "wb")
@@ -123,10 +153,12 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
             yield stream
         if not is_special:
             os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
         if not is_special:
             with suppress(FileNotFoundError):
                 os.unlink(beside)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise FileError(f"cannot write {path}: {error.strerror}.") from None
         raise
 
 

@@ -18,6 +18,7 @@ from tests.strategies import (
     all_orders,
     behind_chain,
     chain,
+    draw_behind_chain,
     draw_compiled,
     draw_counted,
     draw_huber,
@@ -139,8 +140,6 @@ def test_counts_are_those_of_known_formulas(poset, count):
 def test_a_poset_has_as_many_orders_upside_down(poset):
     assert flipped(*flipped(*poset)) == poset
     expected = Extensions(*poset).count
-    if poset is not BINARY:
-        pytest.xfail("a hierarchy with its root last has too many down-sets: count is None")
     assert Extensions(*flipped(*poset)).count == expected
 
 
@@ -205,6 +204,11 @@ def test_orders_are_listed_one_by_one():
 def test_draws_are_uniform(way, poset):
     possible = all_orders(*poset)
     assert p_uniform(UNIFORM_WAYS[way](*poset, max(30 * len(possible), 500)), possible) > 1e-4
+
+
+@pytest.mark.parametrize("name", ["V and a free label", "N", "diamond", "upside-down V"])
+def test_draws_for_sets_too_large_for_the_compiled_loop_are_uniform(name):
+    assert p_uniform(draw_behind_chain(64, *NAMED[name], 300), all_orders(*NAMED[name])) > 1e-4
 
 
 @pytest.mark.parametrize("way", UNIFORM_WAYS)
@@ -420,7 +424,6 @@ def test_the_second_of_distinct_orders_is_uniform_too(way):
     [(6, chain(6), 2, False), (6, chain(6), 2, True), (41, chain(40), 41, True)],
     ids=["one order, not counted", "one order, not counted, quick", "an order that the quick way hardly ever draws"],
 )
-@pytest.mark.xfail(raises=AssertionError, reason="draw_many() waits for ever for an order that never comes")
 def test_distinct_orders_come_to_an_end(monkeypatch, size, edges, n, quick):
     monkeypatch.setattr(extensions, "MAX_LABELS", 5)
     assert len(Impatient(size, edges).draw_many(n, Stream(0), quick=quick, distinct=True)) == n

@@ -15,7 +15,7 @@ ONES = np.uint64(0x0101010101010101)
 HIGH_BITS = np.uint64(0x8080808080808080)
 QUOTES, BACKSLASHES, SPACES = ONES * np.uint64(0x22), ONES * np.uint64(0x5C), ONES * np.uint64(0x20)
 LOW_BYTE, EIGHT = np.uint64(0xFF), np.uint64(8)
-FNV_START, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+HASH_START, HASH_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x9E3779B97F4A7C15)
 
 ID_MASK = 0xFFFFFFFF
 NOT_BLANK, PERHAPS_ESCAPED, PERHAPS_BLANK = 2, 1, 0
@@ -70,6 +70,21 @@ def skip_escape(block, at, end):
             return -1
         return at + 12
     return at + 6
+
+
+@intrinsic
+def copy_bytes(typing_context, target, at, source, start, size):
+    """Copy bytes from one array to another by memcpy: several times as fast as assigning a slice."""
+    signature = types.void(target, types.intp, source, types.intp, types.intp)
+
+    def generate(context, builder, signature, arguments):
+        target, at, source, start, size = arguments
+        into = context.make_array(signature.args[0])(context, builder, target).data
+        out_of = context.make_array(signature.args[2])(context, builder, source).data
+        cgutils.raw_memcpy(builder, builder.gep(into, [at]), builder.gep(out_of, [start]), size, 1)
+        return context.get_dummy_value()
+
+    return signature, generate
 
 
 @intrinsic
@@ -367,6 +382,35 @@ def scan(block, size, names, name_starts, trusted, lines, status, spans, labels,
 
 
 @njit(cache=True, inline="always")
+def hash_bytes(block, start, end):
+    code = HASH_START ^ uint64(end - start)
+    while start + 8 <= end:
+        code = (code ^ eight_bytes(block, start)) * HASH_FACTOR
+        code ^= code >> uint64(32)
+        start += 8
+    rest = uint64(0)
+    while start < end:
+        rest = rest << EIGHT | uint64(block[start])
+        start += 1
+    code = (code ^ rest) * HASH_FACTOR
+    return code ^ code >> uint64(29)
+
+
+@njit(cache=True, inline="always")
+def are_equal(a, a_start, b, b_start, size):
+    at = 0
+    while at + 8 <= size:
+        if eight_bytes(a, a_start + at) != eight_bytes(b, b_start + at):
+            return False
+        at += 8
+    while at < size:
+        if a[a_start + at] != b[b_start + at]:
+            return False
+        at += 1
+    return True
+
+
+@njit(cache=True, inline="always")
 def tagged(code, number):
     """Put a part of the hash in front of a number, so that most comparisons end there."""
     return int(code >> uint64(33)) << 32 | number
@@ -382,23 +426,15 @@ def intern(block, spans, first, ids, slots, hashes, ends, arena, n_known):
     for k in range(first, len(spans)):
         start, end = spans[k, 0], spans[k, 1]
         size = end - start
-        code = FNV_START
-        for at in range(start, end):
-            code = (code ^ uint64(block[at])) * FNV_PRIME
-        code ^= code >> uint64(29)
+        code = hash_bytes(block, start, end)
         slot = code & mask
         found = -1
         while slots[slot] >= 0:
             other = slots[slot] & ID_MASK
-            if slots[slot] >> 32 == int(code >> uint64(33)) and ends[other + 1] - ends[other] == size:
-                same = True
-                for at in range(size):
-                    if arena[ends[other] + at] != block[start + at]:
-                        same = False
-                        break
-                if same:
-                    found = other
-                    break
+            alike = slots[slot] >> 32 == int(code >> uint64(33)) and ends[other + 1] - ends[other] == size
+            if alike and are_equal(arena, ends[other], block, start, size):
+                found = other
+                break
             slot = (slot + uint64(1)) & mask
         if found < 0:
             if 2 * n_known >= len(slots) or n_known == len(hashes) or ends[n_known] + size > len(arena):
@@ -406,8 +442,7 @@ def intern(block, spans, first, ids, slots, hashes, ends, arena, n_known):
             found = n_known
             slots[slot] = tagged(code, found)
             hashes[found] = code
-            for at in range(size):
-                arena[ends[found] + at] = block[start + at]
+            copy_bytes(arena, ends[found], block, start, size)
             ends[found + 1] = ends[found] + size
             n_known += 1
         ids[k] = found
@@ -460,21 +495,6 @@ def find_special(arena, ends, n_known, mark, special):
             special[k] |= byte == 92 or byte == mark
             all_digits &= 48 <= byte <= 57
         special[k] |= all_digits
-
-
-@intrinsic
-def copy_bytes(typing_context, target, at, source, start, size):
-    """Copy bytes from one array to another by memcpy: several times as fast as assigning a slice."""
-    signature = types.void(target, types.intp, source, types.intp, types.intp)
-
-    def generate(context, builder, signature, arguments):
-        target, at, source, start, size = arguments
-        into = context.make_array(signature.args[0])(context, builder, target).data
-        out_of = context.make_array(signature.args[2])(context, builder, source).data
-        cgutils.raw_memcpy(builder, builder.gep(into, [at]), builder.gep(out_of, [start]), size, 1)
-        return context.get_dummy_value()
-
-    return signature, generate
 
 
 @njit(cache=True, inline="always")

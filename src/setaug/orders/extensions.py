@@ -15,6 +15,8 @@ from setaug.orders.streams import Stream
 
 MAX_STATES = 50_000
 """Connected graphs with more down-sets than this are not counted; their orders are still drawn uniformly."""
+_MAX_TRIES = 1000
+_MAX_LISTED = 10_000
 MAX_LABELS = 300
 """Nor are connected graphs with more labels than this (the count descends one call a label)."""
 
@@ -46,8 +48,8 @@ class Extensions:
         twins: dict[tuple[int, int], int] = {}
         for i, neighbours in enumerate(zip(self._before, self._after, strict=True)):
             twins[neighbours] = twins.get(neighbours, 0) | 1 << i
-        # Interchangeable labels, as bits, with the labels before them and the labels that they touch.
-        self._twins = [(members, before, before | after) for (before, after), members in twins.items()]
+        # Interchangeable labels, as bits, with the labels before and after them.
+        self._twins = [(members, before, after) for (before, after), members in twins.items()]
         self._ways: dict[int, int] = {}
 
     @cached_property
@@ -83,15 +85,26 @@ class Extensions:
         """Draw n orders; where they are to be distinct, none comes again before all have come."""
         draw = self.draw_quick if quick else self.draw
         orders: list[list[int]] = []
-        since = 0
+        since = n_tries = 0
         while len(orders) < n:
             order = draw(stream)
             if distinct and order in orders[since:]:
-                continue
+                n_tries += 1
+                if n_tries < _MAX_TRIES:
+                    continue
+                order = self._another(orders[since:], stream) or order
+            n_tries = 0
             orders.append(order)
             if len(orders) - since == self.count:
                 since = len(orders)
         return orders
+
+    def _another(self, seen: list[list[int]], stream: Stream) -> list[int] | None:
+        """Pick one of the orders that did not come yet, if all can be listed."""
+        if self.count is None or self.count > _MAX_LISTED:
+            return None
+        unseen = [order for order in self if order not in seen]
+        return unseen[stream.below(len(unseen))]
 
     def __iter__(self) -> Iterator[list[int]]:
         """Go through all orders, in lexicographic order."""
@@ -117,9 +130,9 @@ class Extensions:
             while fringe:
                 part |= fringe
                 reached = 0
-                for members, _, touching in self._twins:
+                for members, before, after in self._twins:
                     if members & fringe:
-                        reached |= touching
+                        reached |= before | after
                 fringe = reached & left & ~part
             parts.append(part)
             left &= ~part
@@ -144,7 +157,7 @@ class Extensions:
             raise _TooManyError
         parts = self._split(left)
         if len(parts) == 1:
-            ways = sum(weight * self._count(left & ~(1 << i)) for i, weight in self._next(left))
+            ways = sum(weight * self._count(left & ~(1 << i)) for i, weight in self._ends(left)[1])
         else:
             ways = factorial(left.bit_count())
             for part in parts:
@@ -152,28 +165,39 @@ class Extensions:
         self._ways[left] = ways
         return ways
 
-    def _next(self, left: int) -> Iterator[tuple[int, int]]:
-        """Give the labels that may come next, one for all its twins, with the number of those."""
-        for members, before, _ in self._twins:
+    def _ends(self, left: int) -> tuple[bool, list[tuple[int, int]]]:
+        """Give the labels that may come first, or those that may come last, whichever are fewer.
+
+        Of interchangeable ones, one stands for all, with their number. A hierarchy falls apart when its root is taken
+        away, at whichever end that stands.
+        """
+        first, last = [], []
+        for members, before, after in self._twins:
             here = members & left
             if here and not before & left:
-                yield here.bit_length() - 1, here.bit_count()
+                first.append((here.bit_length() - 1, here.bit_count()))
+            if here and not after & left:
+                last.append((here.bit_length() - 1, here.bit_count()))
+        return (True, first) if len(first) <= len(last) else (False, last)
 
     def _draw_whole(self, left: int, stream: Stream) -> list[int]:
-        order: list[int] = []
+        start: list[int] = []
+        end: list[int] = []
         while left:
             parts = self._split(left)
             if len(parts) > 1:
-                return order + _interleave([self._draw_whole(part, stream) for part in parts], stream)
+                start += _interleave([self._draw_whole(part, stream) for part in parts], stream)
+                break
             rest = stream.below(self._count(left))
-            for i, weight in self._next(left):
+            is_first, choices = self._ends(left)
+            for i, weight in choices:
                 share = weight * self._count(left & ~(1 << i))
                 if rest < share:
                     break
                 rest -= share
-            order.append(i)
+            (start if is_first else end).append(i)
             left &= ~(1 << i)
-        return order
+        return start + end[::-1]
 
     def _draw_uncounted(self, part: int, stream: Stream) -> list[int]:
         from setaug.orders.kernels import draw_huber

@@ -50,8 +50,9 @@ def below(state, bound):
     """Draw a whole number below the bound, as `Stream.below` does."""
     top = bound - ONE
     bits = 0
-    while top:
-        top >>= ONE
+    while bits < 56 and top >> uint64(bits + 8):
+        bits += 8
+    while bits < 64 and top >> uint64(bits):
         bits += 1
     if bits == 0:
         return uint64(0)
@@ -255,6 +256,8 @@ def find_down_sets(twins, needs, n_groups, masks, follows, slots, stamps, stamp)
     ``follows[s, g]`` becomes the place in the list of set s with one more label of group g, or -1. Gives the number of
     sets; -1 where there is no room for all.
     """
+    if len(masks) == 0:
+        return -1
     n_labels = 0
     for g in range(n_groups):
         n_labels += count_bits(twins[g])
@@ -334,8 +337,8 @@ def below_large(state, bound, n_limbs, drawn):
 
 @njit(cache=True)
 def limbs_for(size):
-    """Give the number of limbs for the number of orders of so many labels, and for a multiple of it."""
-    return int(LOG2_FACTORIALS[size] / 32) + 2
+    """Give the number of limbs for the number of orders of so many labels; one, of 64 bits, where that is enough."""
+    return 1 if size <= 20 else int(LOG2_FACTORIALS[size] / 32) + 2
 
 
 @njit(cache=True)
@@ -343,6 +346,13 @@ def count_ways(twins, n_groups, masks, follows, n_sets, n_limbs, ways):
     """Fill ``ways[s]``: in how many orders the labels outside set s can follow it."""
     ways[n_sets - 1, :n_limbs] = uint64(0)
     ways[n_sets - 1, 0] = ONE
+    if n_limbs == 1:
+        for at in range(n_sets - 2, -1, -1):
+            ways[at, 0] = uint64(0)
+            for g in range(n_groups):
+                if follows[at, g] >= 0:
+                    ways[at, 0] += uint64(count_bits(twins[g] & ~masks[at])) * ways[follows[at, g], 0]
+        return
     for at in range(n_sets - 2, -1, -1):
         ways[at, :n_limbs] = uint64(0)
         for g in range(n_groups):
@@ -375,7 +385,19 @@ def draw_counted(state, size, twins, n_groups, masks, follows, ways, members, at
         if at - at_group[g] > 1:
             shuffle(state, members[at_group[g] : at], at - at_group[g])
     at = 0
-    for place in range(size):
+    for place in range(size if n_limbs == 1 else 0):
+        rest = below(state, ways[at, 0])
+        for g in range(n_groups):
+            follower = follows[at, g]
+            if follower >= 0:
+                own_share = uint64(count_bits(twins[g] & ~masks[at])) * ways[follower, 0]
+                if rest < own_share:
+                    order[place] = members[at_group[g]]
+                    at_group[g] += 1
+                    at = follower
+                    break
+                rest -= own_share
+    for place in range(0 if n_limbs == 1 else size):
         below_large(state, ways[at], n_limbs, drawn)
         for g in range(n_groups):
             follower = follows[at, g]
@@ -593,12 +615,12 @@ def draw_topological(
 
     Also fill, for each set, its number of edges and the log2 of the number of orders allowed: nan where the graph has
     too many down-sets to count them, `LEFT_OUT` where the orders are left unfilled: those of a large set, and those
-    that must be distinct and cannot be counted.
+    that must be distinct and cannot be counted or are drawn the quick way, which may miss some for ever.
     """
     most = MAX_LISTED
     for i in range(len(starts) - 1):
         most = max(most, min(starts[i + 1] - starts[i], MAX_BITS))
-    room = MAX_DOWN_SETS if most > MAX_LISTED else 1
+    room = MAX_DOWN_SETS if quick or most > MAX_LISTED else 1
     state = np.empty(1, np.uint64)
     tags = np.empty(most, np.int64)
     scratch = np.empty(most, np.int64)
@@ -636,7 +658,7 @@ def draw_topological(
                     if not distinct or not is_repeated(orders, start, size, j - j % n_ways, j):
                         break
             continue
-        if size > MAX_BITS:
+        if size > MAX_BITS or (quick and distinct):
             log2_orders[i] = LEFT_OUT
             continue
         labels = ids[start : start + size]

@@ -65,14 +65,14 @@ class TopologicalOrdering:
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
         n_edges, log2_orders = np.empty(len(batch), np.int64), np.empty(len(batch))
         edges = self.edges
-        draw_topological(
+        draw_topological(  # type: ignore[call-arg]
             batch.starts,
             batch.ids,
             edges.bounds,
             edges.cap,
             self._table,
             *small_tables(),
-            np.uint64(seed),
+            np.uint64(seed % (1 << 64)),
             first_index,
             self.sampler == "quick",
             self.distinct,
@@ -87,7 +87,7 @@ class TopologicalOrdering:
             extensions = Extensions(int(end - start), found, max_states=_MAX_STATES)
             stream = Stream(seed, first_index + large)
             drawn = extensions.draw_many(n_orders, stream, quick=self.sampler == "quick", distinct=self.distinct)
-            positions[:, start:end] = drawn
+            positions[:, start:end] = np.array(drawn, np.int32).reshape(n_orders, end - start)
             n_edges[large] = len(found)
             log2_orders[large] = nan if extensions.count is None else log2(extensions.count)
         if self.reverse:
@@ -109,7 +109,7 @@ class RandomOrdering:
         from setaug.orders.kernels import draw_random
 
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
-        draw_random(batch.starts, np.uint64(seed), first_index, self.distinct, positions)
+        draw_random(batch.starts, np.uint64(seed % (1 << 64)), first_index, self.distinct, positions)
         return _unconstrained(batch, positions)
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice, pairwise
 from math import log2
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import orjson
@@ -15,6 +16,8 @@ from setaug.errors import FileError
 from setaug.files import BROKEN_ARCHIVE, open_input, open_output
 from setaug.orders.edges import LOW, SHIFT, EdgeTable, Ints, Keys, Thresholds, edges_among
 
+_FORMAT = "label-statistics/1"
+_CHUNK = 1 << 16
 _MAX_PENDING = 1 << 22
 """So many pairs are kept unsorted before they are added up (32 MB)."""
 
@@ -79,15 +82,10 @@ class LabelStatistics:
 
     def update(self, label_sets: Iterable[Iterable[str]]) -> Self:
         """Add label sets to the counts; a label that stands twice in a set counts once."""
-        chunk: list[list[int]] = []
-        for labels in label_sets:
-            if isinstance(labels, str):
-                raise TypeError(f"expected sets of labels, got the string {labels!r}.")
-            chunk.append([self._ids.setdefault(label, len(self._ids)) for label in dict.fromkeys(labels)])
-            if len(chunk) == 65536:
-                self.add(SetBatch.of(chunk))
-                chunk = []
-        self.add(SetBatch.of(chunk))
+        sets = iter(label_sets)
+        while chunk := [_different(labels) for labels in islice(sets, _CHUNK)]:
+            ids = [[self._ids.setdefault(label, len(self._ids)) for label in labels] for labels in chunk]
+            self.add(SetBatch.of(ids))
         return self
 
     def add(self, batch: SetBatch) -> None:
@@ -226,7 +224,7 @@ class LabelStatistics:
     def save(self, path: str | Path) -> None:
         """Write the counts as JSON, compressed where the name ends in .gz or .zst; equal counts give equal bytes."""
         with open_output(path) as stream:
-            stream.write(orjson.dumps({"setaug": "label-statistics/1", **self._canonical()}))
+            stream.write(orjson.dumps({"setaug": _FORMAT, **self._canonical()}))
 
     @classmethod
     def load(cls, path: str | Path) -> "LabelStatistics":
@@ -234,18 +232,37 @@ class LabelStatistics:
         try:
             with open_input(path) as stream:
                 saved = orjson.loads(stream.read())
-            if saved["setaug"] != "label-statistics/1":
-                raise ValueError
-            low, high = (np.array(ids, np.uint64) for ids in saved["pairs"])
-            return cls.from_counts(
-                int(saved["n_sets"]),
-                saved["labels"],
-                np.array(saved["counts"], np.int64),
-                low << SHIFT | high,
-                np.array(saved["pair_counts"], np.int64),
-            )
-        except (*BROKEN_ARCHIVE, KeyError, TypeError, ValueError) as error:
+            return cls._from_saved(saved)
+        except (*BROKEN_ARCHIVE, KeyError, OverflowError, TypeError, ValueError) as error:
             raise FileError(f"{path} holds no label statistics that can be read ({type(error).__name__}).") from None
+
+    @classmethod
+    def _from_saved(cls, saved: dict[str, Any]) -> "LabelStatistics":
+        labels = saved["labels"]
+        n_sets, counts, pair_counts = saved["n_sets"], saved["counts"], saved["pair_counts"]
+        low, high = saved["pairs"]
+        is_whole = (
+            saved["setaug"] == _FORMAT
+            and isinstance(labels, list)
+            and all(isinstance(label, str) for label in labels)
+            and len(set(labels)) == len(labels) == len(counts)
+            and len(low) == len(high) == len(pair_counts)
+            and all(type(n) is int and n >= 0 for n in [n_sets, *counts, *pair_counts, *low, *high])
+            and all(a < b < len(labels) for a, b in zip(low, high, strict=True))
+            and all(n <= n_sets for n in counts)
+            and all(n <= min(counts[a], counts[b]) for n, a, b in zip(pair_counts, low, high, strict=True))
+            and all(one < two for one, two in pairwise(zip(low, high, strict=True)))
+        )
+        if not is_whole:
+            raise ValueError
+        pairs = np.array(low, np.uint64) << SHIFT | np.array(high, np.uint64)
+        return cls.from_counts(n_sets, labels, np.array(counts, np.int64), pairs, np.array(pair_counts, np.int64))
+
+
+def _different(labels: Iterable[str]) -> list[str]:
+    if isinstance(labels, str):
+        raise TypeError(f"expected sets of labels, got the string {labels!r}.")
+    return list(dict.fromkeys(labels))
 
 
 def add_counts(keys: Keys, counts: Ints, more_keys: Keys, more_counts: Ints) -> tuple[Keys, Ints]:
