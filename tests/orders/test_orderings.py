@@ -265,6 +265,13 @@ def test_empty_sets_and_batches_have_empty_orders(name, corpus):
     assert orders_of(name, statistics, [["a"]], 0).positions.shape == (0, 1)
 
 
+@pytest.mark.parametrize("options", [{}, {"sampler": "quick", "distinct": True}])
+def test_no_orders_are_drawn_where_none_are_asked_for(options):
+    drawn = order_poset(70, chain(70), 2, 0, **options)
+    assert drawn.positions.shape == (0, 140)
+    assert drawn.log2_orders.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("name", ["topological", "reversed", "random"])
 @pytest.mark.parametrize("sampler", ["uniform", "quick"])
 def test_labels_never_seen_are_free(name, sampler):

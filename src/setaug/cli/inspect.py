@@ -6,12 +6,14 @@ the other, with the labels in different orders. The texts are not read for it; d
 
 import argparse
 import sys
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
 from setaug.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from setaug.diagnosis import Diagnosis
     from setaug.inspection import Inspection
     from setaug.orders.graph import Edge, OrderGraph
 
@@ -154,7 +156,17 @@ def _print_report(found: "Inspection") -> None:
     if found.top_edges:
         lines += ["  the most frequent edges, and why:", *(f"  {_why(edge)}" for edge in found.top_edges)]
     if found.diagnosis:
-        lines += ["", "Will order help?", *(f"  {line}" for line in str(found.diagnosis).splitlines())]
+        lines += ["", "Will order help?", *_diagnosis_lines(found.diagnosis)]
     if max(sizes) == 1 and found.n_sets > 1:
         lines += ["", "Every set has one label at most. Is --delimiter (or --labels-field) right?"]
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _diagnosis_lines(diagnosis: "Diagnosis") -> list[str]:
+    lines = [f"  {line}" for line in wrap(diagnosis.sentence, 98)]
+    if diagnosis.scores:
+        lines.append(f"  {'orders':12} {'bits a set':>10}   difference to random orders, with its 95 % interval")
+    for name, score in diagnosis.scores.items():
+        difference = f"{score.difference:+.3f}  ({score.low:+.3f} to {score.high:+.3f})" if name != "random" else ""
+        lines.append(f"  {name:12} {score.bits:10.3f}   {difference}".rstrip())
+    return lines
