@@ -301,6 +301,21 @@ def test_a_bad_row_of_csv_is_told_with_its_line_and_value(problem, row, message)
     assert problem("a.csv", content) == f"line 5 of a.csv: {message}"
 
 
+@pytest.mark.parametrize("row", [b'"a" b,x', b'"a"b","x"'])
+def test_quotes_that_do_not_fit_are_told_and_harm_no_other_row(read, problem, row):
+    content = b"text,labels\na,x\n" + row + b"\na,x\n"
+    assert problem("a.csv", content).startswith("line 3 of a.csv: quotes that do not fit together")
+    skipped = Skipped()
+    assert read("a.csv", content, skipped=skipped) == [Example("a", ("x",))] * 2
+    assert skipped.count == 1
+    assert problem("a.csv", row + b"\na,x\n").startswith("line 1 of a.csv: quotes that do not fit together")
+
+
+def test_quotes_within_a_cell_are_kept(read):
+    rows = b'text,labels\na "b" c,x\n"a ""b"" c",x\n'
+    assert read("a.csv", rows) == [Example('a "b" c', ("x",))] * 2
+
+
 def test_a_bad_row_of_parquet_is_told_with_its_number_and_value(problem):
     rows = [{"text": "a", "labels": ["x"]}, {"text": "b", "labels": None}]
     expected = 'line 2 of a.parquet: "labels" must be a list of strings, got null.'

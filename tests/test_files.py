@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from setaug import FileError
-from setaug.files import display_name, kind_of, open_again, open_input, open_output
+from setaug.files import BROKEN_ARCHIVE, display_name, kind_of, open_again, open_input, open_output
 
 CONTENT = "Ünï©ødé\r\n\x00".encode() * 1000
 SUFFIXES = ["", ".gz", ".zst", ".GZ"]
@@ -95,6 +95,31 @@ def test_files_in_several_frames_are_read_whole(tmp_path):
     pack = zstandard.ZstdCompressor().compress
     (tmp_path / "a.zst").write_bytes(pack(b"one ") + pack(b"two"))
     assert read(tmp_path / "a.gz") == read(tmp_path / "a.zst") == b"one two"
+
+
+def test_frames_that_hold_nothing_are_passed_over(tmp_path):
+    pack = zstandard.ZstdCompressor().compress
+    skippable = b"\x50\x2a\x4d\x18\x05\x00\x00\x00hello"
+    (tmp_path / "a.zst").write_bytes(skippable + pack(b"one ") + pack(b"") + skippable + pack(b"two") + skippable)
+    assert read(tmp_path / "a.zst") == b"one two"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_files_can_be_read_in_small_pieces(tmp_path, suffix):
+    write(tmp_path / f"a{suffix}")
+    with open_input(tmp_path / f"a{suffix}") as stream:
+        assert b"".join(iter(lambda: stream.read(7), b"")) == CONTENT
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_an_archive_cut_off_anywhere_is_noticed(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    write(path)
+    whole = path.read_bytes()
+    for length in range(1, len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(BROKEN_ARCHIVE):
+            read(path)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

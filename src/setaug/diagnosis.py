@@ -44,8 +44,8 @@ MIN_BITS = 0.05
 """and at least so many bits per set. Less than that, the model is not exact enough to tell."""
 
 _N_CLASSES = 16
-_MAX_PASSES = 20
-_MIN_PROGRESS = 0.003  # of the bits: a pass that saves less is the last
+_MAX_PASSES = 30
+_MIN_PROGRESS = 0.01  # in bits per label: a pass that saves less is the last
 _MIN_EVIDENCE = 8.0  # twice the log-likelihood ratio against chance: by chance, 1 pair in 200 has more
 _MANY = 4  # pairs seen so often or more are trusted alike
 _MIN_LIFT = 0.25  # in bits: a pair that is trusted less far from chance gets no weight
@@ -302,7 +302,7 @@ class SequenceModel:
         """Fit the model on orders of sets, by iterative scaling.
 
         Each pass moves each parameter by the log of what was seen over what the model expects (both with a
-        prior that pulls to independence), in a step that halves whenever the sign turns.
+        prior that pulls to independence), in a step that halves whenever the sign turns or the cost rises.
         """
         counts = np.bincount(sets.ids, minlength=n_labels).astype(float)
         share = counts / counts.sum()
@@ -318,8 +318,10 @@ class SequenceModel:
             model = cls(rows, columns, classes, *values)
             seen, expected = ([np.zeros(shape) for shape in shapes] for _ in range(2))
             previous, cost = cost, model._sweep(sets, positions, seen, expected).mean()
-            if previous - cost < _MIN_PROGRESS * cost:
+            if 0 <= previous - cost < _MIN_PROGRESS * len(sets.ids) / len(sets):
                 break
+            if cost > previous:
+                steps = [step / 2 for step in steps]
             seen[0] *= trusted
             for i, prior in enumerate(priors):
                 pull = prior * np.exp(values[i] - (start if i == 1 else 0.0))

@@ -95,6 +95,7 @@ def test_sets_of_ids_are_counted_as_their_labels_are():
     counted = LabelStatistics()
     counted.ids.update(a=0, b=1, c=2)
     counted.add(SetBatch.of([[2, 0], [1], []]))
+    counted.add(SetBatch.of([]))
     assert counted == count([["c", "a"], ["b"], []])
 
 

@@ -1,0 +1,40 @@
+"""Labels as bytes: many of them, long ones, and several spellings of one."""
+
+import json
+from pathlib import Path
+
+from setaug import SetAugmenter, augment_file
+from setaug.engines import count_file
+
+
+def write(path: Path, sets: list[list[str]], *, ascii_only: bool = False) -> Path:
+    rows = [json.dumps({"text": str(n), "labels": labels}, ensure_ascii=ascii_only) for n, labels in enumerate(sets)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_the_table_grows_with_the_labels(tmp_path: Path) -> None:
+    sets = [[f"label {n}", f"label {n // 2}", "x" * (n % 300 + 1)] for n in range(20_000)]
+    with count_file(write(tmp_path / "in.jsonl", sets)) as counted:
+        assert counted.table.n_labels == len({label for labels in sets for label in labels})
+        statistics = counted.statistics()
+    assert statistics.count("label 7") == 3
+    assert statistics.count("x" * 300) == 66
+
+
+def test_one_label_has_one_number_however_it_is_spelt(tmp_path: Path) -> None:
+    plain, escaped = '["café","a\\/b","x"]', '["caf\\u00e9","a/b","\\u0078"]'
+    lines = [f'{{"text":"t","labels":{labels}}}\n' for labels in (escaped, plain, escaped)]
+    (tmp_path / "in.jsonl").write_text("".join(lines))
+    with count_file(tmp_path / "in.jsonl") as counted:
+        statistics = counted.statistics()
+        assert counted.table.n_labels == 3
+    assert [statistics.count(label) for label in ("café", "a/b", "x")] == [3, 3, 3]
+    assert statistics.pair_count("café", "a/b") == 3
+
+
+def test_spellings_of_one_label_within_a_set_are_repeats(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text":"t","labels":["é","\\u00e9","\\u00E9"]}\n')
+    report = augment_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SetAugmenter(n_orders=0))
+    assert (report.n_labels, report.n_repeated) == (1, 2)
+    assert json.loads((tmp_path / "out.jsonl").read_text())["completion"] == "1 | é"
