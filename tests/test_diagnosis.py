@@ -215,22 +215,14 @@ def test_the_model_expects_what_was_seen():
     assert seen[2].sum() == pytest.approx(expected[2].sum())
 
 
-def test_the_compiled_loop_does_what_the_plain_one_does():
-    model, sets, orders = fitted_model()
-    compiled = model.bits(sets, orders.positions)[0]
-    plain = np.empty(len(sets))
-    nothing = (np.zeros(0), np.zeros(0), np.zeros((0, 0)))
-    firsts = np.repeat(sets.starts[:-1], np.diff(sets.starts))
-    _sweep(
-        sets.ids[firsts + orders.positions[0]].astype(np.int64),
-        sets.starts,
-        (model.rows, model.columns, np.exp(model.weights)),
-        (model.classes, np.exp(model.biases)),
-        np.exp(model.context),
-        False,
-        nothing,
-        nothing,
-        plain,
-    )
-    assert _compiled_sweep() is _compiled_sweep()
-    assert compiled == pytest.approx(plain)
+def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch):
+    model, sets, orders = fitted_model(n_sets=40)
+    shapes = (len(model.columns), len(model.biases), model.context.shape)
+    results = []
+    for sweep in (_compiled_sweep(), _sweep):
+        monkeypatch.setattr("setaug.diagnosis._compiled_sweep", lambda sweep=sweep: sweep)
+        seen, expected = ([np.zeros(shape) for shape in shapes] for _ in range(2))
+        results.append([model._sweep(sets, orders.positions, seen, expected), *seen, *expected])
+    assert len(model.columns) > 0
+    for compiled, plain in zip(*results, strict=True):
+        assert compiled == pytest.approx(plain)

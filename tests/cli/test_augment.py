@@ -33,7 +33,7 @@ def test_it_writes_pairs_and_a_summary(source: Path, capsys: pytest.CaptureFixtu
     assert rows[0].keys() == {"prompt", "completion"}
     output = capsys.readouterr()
     assert output.out == ""
-    assert "100 examples with 26 different labels gave 400 pairs" in output.err
+    assert "100 examples with 50 different labels gave 400 pairs" in output.err
     assert "of the sets have one; mean log2 of the orders allowed" in output.err
 
 

@@ -25,8 +25,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_report_names_labels_edges_and_the_verdict(source: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", source]) == 0
     report = capsys.readouterr().out
-    assert "600 sets, 26 different labels" in report
-    assert "volleyball -> event:" in report
+    assert "600 sets, 54 different labels" in report
+    assert "scientist -> person:" in report
     assert "Will order help?" in report
 
 

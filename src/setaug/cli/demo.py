@@ -18,7 +18,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folder", nargs="?", default="demo", metavar="FOLDER", help="where to write [demo]")
-    parser.add_argument("--examples", type=int, default=600, metavar="N", help="how many examples to make up [600]")
+    parser.add_argument("--examples", type=int, default=2000, metavar="N", help="how many examples to make up [2000]")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="[0]")
 
 
