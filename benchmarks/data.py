@@ -1,6 +1,6 @@
 """Generated data of KP20k's size: 156,000 examples, 274,000 labels, 3.87 labels on average and up to 79.
 
-    python benchmarks/data.py kp20k.jsonl [--examples N] [--labels N]
+python benchmarks/data.py kp20k.jsonl [--examples N] [--labels N]
 """
 
 import argparse
@@ -16,7 +16,8 @@ TEXT_WORDS = 170
 
 def words(n: int) -> list[str]:
     """Make up words."""
-    heads, tails = "b ch d f g k l m n p r s st t tr v".split(), "a e i o u al an ar en er ic in on or us".split()
+    heads = ["b", "ch", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v"]
+    tails = ["a", "e", "i", "o", "u", "al", "an", "ar", "en", "er", "ic", "in", "on", "or", "us"]
     syllables = [head + tail for head in heads for tail in tails]
     return [first + second for first in syllables for second in syllables][:n]
 

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from setaug.diagnosis import COMPARED, Diagnosis, SequenceModel, _compiled_sweep, _encode, _split, _sweep, diagnose
+from setaug.diagnosis import COMPARED, Diagnosis, _encode, _split, diagnose
 from setaug.orders import SetBatch, Thresholds
 from setaug.orders.orderings import RandomOrdering
+from setaug.sequences import SequenceModel, _compiled_sweep, _sweep
 
 
 def independent(seed, n_sets=600, n_labels=60, size=4, exponent=1.0):
@@ -220,7 +221,7 @@ def test_the_compiled_loop_does_what_the_plain_one_does(monkeypatch):
     shapes = (len(model.columns), len(model.biases), model.context.shape)
     results = []
     for sweep in (_compiled_sweep(), _sweep):
-        monkeypatch.setattr("setaug.diagnosis._compiled_sweep", lambda sweep=sweep: sweep)
+        monkeypatch.setattr("setaug.sequences._compiled_sweep", lambda sweep=sweep: sweep)
         seen, expected = ([np.zeros(shape) for shape in shapes] for _ in range(2))
         results.append([model._sweep(sets, orders.positions, seen, expected), *seen, *expected])
     assert len(model.columns) > 0

@@ -411,7 +411,7 @@ def draw_counted(state, size, twins, n_groups, masks, follows, ways, members, at
                     break
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def bound_step(before, line, bound, n_placed, at, coin):
     """Move the bounding line one step: swap places `at` and `at + 1` if the coin says so and the graph allows it.
 
@@ -429,6 +429,16 @@ def bound_step(before, line, bound, n_placed, at, coin):
     return n_placed
 
 
+@njit(cache=True, inline="always")
+def below_shifted(state, bound, shift):
+    """Draw as `below` does, the shift being known."""
+    while True:
+        state[0] += GOLDEN
+        value = mix(state[0]) >> shift
+        if value < bound:
+            return value
+
+
 @njit(cache=True)
 def draw_huber(state, before, line, order):
     """Draw a uniformly random order that the graph allows, without counting (Huber 2006).
@@ -440,6 +450,10 @@ def draw_huber(state, before, line, order):
     bound = np.empty(size, np.int64)
     n_steps = int(1.3 * size**3 * log(size)) + 1  # nine times in ten the runs meet in fewer, whatever the graph
     depth = 0
+    n_choices = uint64(2 * size - 2)  # a place, and heads or tails
+    shift = uint64(64)
+    while ONE << (uint64(64) - shift) < n_choices:
+        shift -= ONE
     starts = np.empty(64, np.uint64)
     # Go back further and further, with fresh coins, until the runs from there meet.
     while True:
@@ -448,7 +462,7 @@ def draw_huber(state, before, line, order):
         bound[size - 1] = line[0]
         n_placed = 1
         for _ in range(n_steps << depth):
-            choice = below(state, uint64(2 * size - 2))
+            choice = below_shifted(state, n_choices, shift)
             n_placed = bound_step(before, line, bound, n_placed, int(choice >> ONE), choice & ONE == 1)
         n_open = 0
         for k in range(size):
@@ -465,7 +479,7 @@ def draw_huber(state, before, line, order):
         bound[size - 1] = line[0]
         n_placed = 1
         for _ in range(n_steps << block):
-            choice = below(state, uint64(2 * size - 2))
+            choice = below_shifted(state, n_choices, shift)
             at, coin = int(choice >> ONE), choice & ONE == 1
             own_coin = coin != (order[at] == bound[at + 1])
             if own_coin and not before[order[at], order[at + 1]]:
@@ -620,7 +634,7 @@ def draw_topological(
     most = MAX_LISTED
     for i in range(len(starts) - 1):
         most = max(most, min(starts[i + 1] - starts[i], MAX_BITS))
-    room = MAX_DOWN_SETS if quick or most > MAX_LISTED else 1
+    room = 1 << 10 if quick else MAX_DOWN_SETS if most > MAX_LISTED else 1
     state = np.empty(1, np.uint64)
     tags = np.empty(most, np.int64)
     scratch = np.empty(most, np.int64)
