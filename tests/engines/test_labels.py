@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from setaug import SetAugmenter, augment_file
 from setaug.engines import count_file
 
@@ -20,6 +22,15 @@ def test_the_table_grows_with_the_labels(tmp_path: Path) -> None:
         statistics = counted.statistics()
     assert statistics.count("label 7") == 3
     assert statistics.count("x" * 300) == 66
+
+
+def test_row_numbers_may_start_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setaug.engines.labels._MAX_ROW", 25)
+    monkeypatch.setattr("setaug.engines.blocks.BLOCK_SIZE", 200)
+    sets = [["a", "b", "a"] for _ in range(100)]
+    with count_file(write(tmp_path / "in.jsonl", sets)) as counted:
+        assert counted.n_repeated == 100
+        assert counted.statistics().count("a") == 100
 
 
 def test_one_label_has_one_number_however_it_is_spelt(tmp_path: Path) -> None:

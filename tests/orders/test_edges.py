@@ -97,6 +97,8 @@ def test_near_ties_of_an_irrational_bound_are_decided_right(min_pmi):
     for above, below in _convergents(Fraction(root, digits), 60):
         expected = exceeds_by_powers(above, below, 1, 1, min_pmi)
         assert thresholds.exceeds_pmi(above, below, 1, 1) is expected
+        if max(above, below) < 1 << 40:
+            assert thresholds.exceed_pmi(as_ints([above]), as_ints([below]), as_ints([1]), 1).tolist() == [expected]
         sides.add(expected)
     assert sides == {True, False}
 

@@ -153,7 +153,7 @@ def test_a_graph_allows_its_orders_and_no_other(poset):
     assert graph.log2_orders == log2(len(possible))
 
 
-@pytest.mark.parametrize("order", ["", "abc", "abcda", "abcde", "abce", "bacd"])
+@pytest.mark.parametrize("order", ["", "abc", "abcda", "dabcd", "abcde", "abce", "bacd"])
 def test_a_graph_allows_only_orders_of_all_its_labels(order):
     assert V_AND_FREE.allows("abcd")
     assert not V_AND_FREE.allows(order)

@@ -138,9 +138,11 @@ def test_orders_do_not_depend_on_the_batch_whatever_the_sizes(options):
 def test_a_seed_settles_the_orders(name, sampler):
     statistics = LabelStatistics().update([list(ALPHABET)])
     draws = [
-        orders_of(name, statistics, [ALPHABET] * 5, seed=seed, sampler=sampler).positions.tolist() for seed in (1, 1, 2)
+        orders_of(name, statistics, [ALPHABET] * 5, seed=seed, sampler=sampler).positions.tolist()
+        for seed in (1, 1, 2, 1 + (1 << 32), 1 + (1 << 63))
     ]
-    assert draws[0] == draws[1] != draws[2]
+    assert draws[0] == draws[1]
+    assert all(draws[0] != other for other in draws[2:])
 
 
 @pytest.mark.parametrize("name", ["topological", "reversed", "random"])
@@ -301,3 +303,14 @@ def test_an_unknown_ordering_is_named():
         ValueError, match="ordering must be one of topological, reversed, random, frequency, given, got 'x'"
     ):
         make_ordering("x", labels=[], edges=LabelStatistics().edges(Thresholds()))
+
+
+def test_sets_of_hundreds_of_labels_are_drawn_the_quick_way_and_that_is_told(monkeypatch):
+    monkeypatch.setattr("setaug.orders.orderings.MAX_UNIFORM", 70)
+    size = 90
+    edges = [(i, i + 1) for i in range(size - 1)] + [(0, size)]
+    ordering = make_ordering("topological", labels=[], edges=edge_table(size + 1, edges))
+    drawn = ordering.orders(SetBatch.of([range(size + 1), range(60)]), 2, seed=0, first_index=0)
+    assert drawn.n_rushed == 1
+    order = drawn.positions[0, : size + 1].tolist()
+    assert all(order.index(i) < order.index(j) for i, j in edges)

@@ -127,6 +127,8 @@ def _summary(report: "AugmentReport", options: argparse.Namespace) -> list[str]:
         )
     if report.n_uncounted:
         lines.append(f"in that mean, {report.n_uncounted:,} sets are left out: too large to count their orders")
+    if report.n_rushed:
+        lines.append(f"{report.n_rushed:,} sets are so large that their orders were drawn the quick way, not uniformly")
     if report.n_repeated:
         lines.append(f"merged {report.n_repeated:,} labels that their set held already")
     return [*lines, *skipped_lines(report.skipped)]

@@ -417,7 +417,7 @@ def tagged(code, number):
 
 
 @njit(cache=True, nogil=True)
-def intern(block, spans, first, ids, slots, hashes, ends, arena, n_known):
+def intern(block, spans, first, ids, slots, ends, arena, n_known):
     """Look up the numbers of the strings in the spans from `first` on; add new ones, and stop where room is short.
 
     String k stands in ``arena[ends[k]:ends[k + 1]]``. Gives the number of spans done, and of strings known.
@@ -437,11 +437,10 @@ def intern(block, spans, first, ids, slots, hashes, ends, arena, n_known):
                 break
             slot = (slot + uint64(1)) & mask
         if found < 0:
-            if 2 * n_known >= len(slots) or n_known == len(hashes) or ends[n_known] + size > len(arena):
+            if 2 * n_known >= len(slots) or n_known + 1 == len(ends) or ends[n_known] + size > len(arena):
                 return k, n_known
             found = n_known
             slots[slot] = tagged(code, found)
-            hashes[found] = code
             copy_bytes(arena, ends[found], block, start, size)
             ends[found + 1] = ends[found] + size
             n_known += 1
@@ -450,14 +449,15 @@ def intern(block, spans, first, ids, slots, hashes, ends, arena, n_known):
 
 
 @njit(cache=True)
-def refill_slots(slots, hashes, n_known):
+def refill_slots(slots, ends, arena, n_known):
     """Put the known strings into a larger, empty table."""
     mask = uint64(len(slots) - 1)
     for k in range(n_known):
-        slot = hashes[k] & mask
+        code = hash_bytes(arena, ends[k], ends[k + 1])
+        slot = code & mask
         while slots[slot] >= 0:
             slot = (slot + uint64(1)) & mask
-        slots[slot] = tagged(hashes[k], k)
+        slots[slot] = tagged(code, k)
 
 
 @njit(cache=True, nogil=True)

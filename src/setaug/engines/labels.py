@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from setaug.codec import SetCodec
 from setaug.engines import jsonl
 
+_MAX_ROW = (1 << 31) - 1
+
 
 class LabelTable:
     r"""Number labels by their JSON text, and count in how many sets each stands.
@@ -15,15 +17,13 @@ class LabelTable:
     """
 
     def __init__(self) -> None:
-        self._n_known = 0
+        self._n_known = self._n_learnt = self._row = 0
         self._slots = np.full(1 << 12, -1, np.int64)
-        self._hashes = np.zeros(1 << 11, np.uint64)
         self._ends = np.zeros((1 << 11) + 1, np.int64)
         self._arena = np.zeros(1 << 15, np.uint8)
-        self._n_learnt = 0
-        self._number = np.zeros(len(self._hashes), np.int32)
-        self._last_row = np.full(len(self._hashes), -1, np.int64)
-        self._counts = np.zeros(len(self._hashes), np.int64)
+        self._number = np.zeros(1 << 11, np.int32)
+        self._last_row = np.full(1 << 11, -1, np.int32)
+        self._counts = np.zeros(1 << 11, np.int64)
 
     def number(self, block: NDArray[np.uint8], spans: NDArray[np.int32]) -> NDArray[np.int32]:
         """Give the numbers of the labels in the spans of a block."""
@@ -37,7 +37,7 @@ class LabelTable:
         done = 0
         while True:
             done, self._n_known = jsonl.intern(
-                block, spans, done, ids, self._slots, self._hashes, self._ends, self._arena, self._n_known
+                block, spans, done, ids, self._slots, self._ends, self._arena, self._n_known
             )
             if done == len(spans):
                 return ids
@@ -45,16 +45,15 @@ class LabelTable:
 
     def _grow(self, n_bytes: int) -> None:
         """Make room for at least one more label of so many bytes."""
-        if 2 * self._n_known >= len(self._slots) or self._n_known == len(self._hashes):
-            self._slots = np.full(2 * len(self._slots), -1, np.int64)
-            self._hashes = np.append(self._hashes, np.zeros_like(self._hashes))
+        if 2 * self._n_known >= len(self._slots) or self._n_known + 1 == len(self._ends):
             self._ends = np.append(self._ends, np.zeros(len(self._ends) - 1, np.int64))
             self._number = np.append(self._number, np.zeros_like(self._number))
             self._counts = np.append(self._counts, np.zeros_like(self._counts))
             self._last_row = np.append(self._last_row, np.full_like(self._last_row, -1))
-            jsonl.refill_slots(self._slots, self._hashes, self._n_known)
+            self._slots = np.full(2 * len(self._slots), -1, np.int64)
+            jsonl.refill_slots(self._slots, self._ends, self._arena, self._n_known)
         if self._ends[self._n_known] + n_bytes > len(self._arena):
-            self._arena = np.append(self._arena, np.zeros(max(len(self._arena), n_bytes), np.uint8))
+            self._arena = np.append(self._arena, np.zeros(max(len(self._arena) // 2, n_bytes), np.uint8))
 
     def _learn_spellings(self) -> None:
         """Find, for each new spelling, the plainest one of the same label."""
@@ -72,9 +71,20 @@ class LabelTable:
         """How many sets hold each label, by number; zero for spellings that are not the plainest."""
         return self._counts[: self._n_known]
 
-    def merge_repeats(self, starts: NDArray[np.int64], ids: NDArray[np.int32], first_row: int) -> int:
+    def merge_repeats(self, starts: NDArray[np.int64], ids: NDArray[np.int32]) -> int:
         """Drop repeated labels of sets in place (`starts` tells what is left), count the others; give how many went."""
-        return int(jsonl.merge_repeats(starts, ids, self._counts, self._last_row, first_row))
+        n_sets = len(starts) - 1
+        if self._row + n_sets > _MAX_ROW:
+            self._last_row[:] = -1
+            self._row = 0
+        n_dropped = jsonl.merge_repeats(starts, ids, self._counts, self._last_row, self._row)
+        self._row += n_sets
+        return int(n_dropped)
+
+    def finish(self) -> None:
+        """Forget what only serves to find labels: no more will come."""
+        self._slots = np.zeros(0, np.int64)
+        self._number = self._last_row = np.zeros(0, np.int32)
 
     def raw(self, number: int) -> bytes:
         """Give a label as it stands in JSON, without the quotes."""
@@ -97,12 +107,14 @@ class LabelTable:
         """Give the labels as a codec writes them in a JSON string: bytes, and by number where each starts and ends."""
         special = np.zeros(self._n_known, np.bool_)
         jsonl.find_special(self._arena, self._ends, self._n_known, codec.mark[0].encode()[0], special)
-        starts, ends = self._ends[: self._n_known].copy(), self._ends[1 : self._n_known + 1].copy()
-        pieces = [self._arena[: self._ends[self._n_known]]]
-        size = len(pieces[0])
-        for number in np.flatnonzero(special):
-            written = orjson.dumps(codec.encode_label(self.label(int(number))))[1:-1]
-            pieces.append(np.frombuffer(written, np.uint8))
-            starts[number], ends[number] = size, size + len(written)
-            size += len(written)
-        return np.concatenate(pieces), starts, ends
+        starts, ends = self._ends[: self._n_known], self._ends[1 : self._n_known + 1]
+        if not special.any():
+            return self._arena, starts, ends
+        starts, ends = starts.copy(), ends.copy()
+        written = []
+        size = len(self._arena)
+        for number in np.flatnonzero(special).tolist():
+            written.append(orjson.dumps(codec.encode_label(self.label(number)))[1:-1])
+            starts[number], ends[number] = size, size + len(written[-1])
+            size = int(ends[number])
+        return np.append(self._arena, np.frombuffer(b"".join(written), np.uint8)), starts, ends

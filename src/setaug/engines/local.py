@@ -56,6 +56,8 @@ class AugmentReport:
     """Sum of the log2 of the number of orders allowed, over the sets for which it was counted."""
     n_uncounted: int = 0
     """Sets whose graph is too large to count its orders."""
+    n_rushed: int = 0
+    """Sets that are so large that their orders were drawn the quick way."""
     skipped: Skipped = field(default_factory=Skipped)
     seconds: float = 0.0
 
@@ -69,6 +71,7 @@ class AugmentReport:
         """Add what is known of some sets' orders."""
         self.n_edges += int(orders.n_edges.sum())
         self.n_constrained += int(np.count_nonzero(orders.n_edges))
+        self.n_rushed += orders.n_rushed
         self.n_uncounted += int(np.isnan(orders.log2_orders).sum())
         self.log2_orders += float(np.nansum(orders.log2_orders))
 
@@ -128,11 +131,12 @@ def _count(reader: BlockReader, stream: BinaryIO, progress: Progress | None) -> 
         spill = Spill(cast(BinaryIO, file))
         for block in read_ahead(reader.read(stream)):
             ids = table.number(block.bytes, block.label_spans)
-            n_repeated += table.merge_repeats(block.label_starts, ids, n_sets)
+            n_repeated += table.merge_repeats(block.label_starts, ids)
             spill.add(block, SetBatch(block.label_starts, ids[: block.label_starts[-1]]))
             n_sets += len(block)
             if progress:
                 progress("reading", n_sets, None)
+        table.finish()
         yield CountedFile(table, spill, n_sets, n_repeated)
 
 

@@ -117,6 +117,11 @@ class Extensions:
             if not self._before[i] & left:
                 yield from self._extend([*order, i], left & ~(1 << i))
 
+    @property
+    def largest_part(self) -> int:
+        """The number of labels in the largest connected part."""
+        return max((part.bit_count() for part in self._parts), default=0)
+
     @cached_property
     def _parts(self) -> list[int]:
         return self._split((1 << self._size) - 1)

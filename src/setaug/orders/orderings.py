@@ -15,6 +15,8 @@ from setaug.orders.streams import Stream
 
 ORDERINGS = ("topological", "reversed", "random", "frequency", "given")
 Positions: TypeAlias = NDArray[np.int32]
+MAX_UNIFORM = 200
+"""Sets with more labels than this in one connected part are drawn the quick way: uniformly it takes too long."""
 _MAX_STATES = 10_000
 """Large sets with more down-sets than this are drawn without counting: it would take longer."""
 
@@ -29,6 +31,8 @@ class OrderBatch:
     """The number of edges that constrain each set."""
     log2_orders: NDArray[np.float64]
     """The log2 of the number of orders that each set allows; nan where it is too large a set to count them."""
+    n_rushed: int = 0
+    """Sets that were drawn the quick way, although not asked for, because all else would take minutes."""
 
 
 class Ordering(Protocol):
@@ -65,6 +69,7 @@ class TopologicalOrdering:
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
         n_edges, log2_orders = np.empty(len(batch), np.int64), np.empty(len(batch))
         edges = self.edges
+        n_rushed = 0
         draw_topological(  # type: ignore[call-arg]
             batch.starts,
             batch.ids,
@@ -86,7 +91,10 @@ class TopologicalOrdering:
             found = list(zip(first.tolist(), then.tolist(), strict=True))
             extensions = Extensions(int(end - start), found, max_states=_MAX_STATES)
             stream = Stream(seed, first_index + large)
-            drawn = extensions.draw_many(n_orders, stream, quick=self.sampler == "quick", distinct=self.distinct)
+            is_rushed = self.sampler != "quick" and extensions.largest_part > MAX_UNIFORM
+            n_rushed += is_rushed
+            is_quick = is_rushed or self.sampler == "quick"
+            drawn = extensions.draw_many(n_orders, stream, quick=is_quick, distinct=self.distinct)
             positions[:, start:end] = np.array(drawn, np.int32).reshape(n_orders, end - start)
             n_edges[large] = len(found)
             log2_orders[large] = nan if extensions.count is None else log2(extensions.count)
@@ -95,7 +103,7 @@ class TopologicalOrdering:
             positions = positions[
                 :, np.repeat(batch.starts[1:] + batch.starts[:-1] - 1, sizes) - np.arange(len(batch.ids))
             ]
-        return OrderBatch(positions, n_edges, log2_orders)
+        return OrderBatch(positions, n_edges, log2_orders, n_rushed)
 
 
 @dataclass(frozen=True)
