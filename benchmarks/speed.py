@@ -6,7 +6,6 @@ Data is generated, of KP20k's size; files of real label sets (one set a line, la
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -132,17 +131,24 @@ def compare_files(folder: Path, repeat: int) -> None:
 
 
 def measure_memory(folder: Path, gigabytes: float) -> None:
-    source = folder / "large.jsonl"
+    source, target = folder / "large.jsonl", folder / "large.out.jsonl"
     n_examples = int(gigabytes * 1e9 / 1226)
-    data.write(source, n_examples, int(n_examples * data.N_LABELS / data.N_EXAMPLES))
-    start = time.perf_counter()
+    n_labels = int(n_examples * data.N_LABELS / data.N_EXAMPLES)
     subprocess.run(
-        [sys.executable, "-m", "setaug", "augment", str(source), "-o", str(folder / "large.out.jsonl")], check=True
+        [sys.executable, data.__file__, source, "--examples", str(n_examples), "--labels", str(n_labels)], check=True
     )
+    # The process itself looks up its peak: the one that the parent is told starts from the parent's own.
+    code = f"""
+from setaug.cli import main
+main(["augment", {str(source)!r}, "-o", {str(target)!r}, "--quiet"])
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+    start = time.perf_counter()
+    peak = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(
-        f"memory: {source.stat().st_size / 1e9:.2f} GB, {n_examples:,} examples in {seconds:.0f} s; peak {peak:.0f} MB"
+        f"memory: {source.stat().st_size / 1e9:.2f} GB, {n_examples:,} examples, {n_labels:,} labels"
+        f" in {seconds:.0f} s; peak {peak / 1024:.0f} MB"
     )
 
 

@@ -1,5 +1,6 @@
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from math import comb, factorial, prod
 from random import Random
@@ -369,16 +370,25 @@ def reversed_distinct(size, edges, n, quick):
     return drawn[:, ::-1].tolist()
 
 
-def large_distinct(size, edges, n, quick):
-    drawn = compiled_distinct(*behind_chain(64, size, edges), n, quick)
-    return [[i - 64 for i in order[64:]] for order in drawn]
+def behind_chain_distinct(length, size, edges, n, quick):
+    drawn = compiled_distinct(*behind_chain(length, size, edges), n, quick)
+    return [[i - length for i in order[length:]] for order in drawn]
+
+
+DISTINCT_WAYS = {
+    "plain": plain_distinct,
+    "compiled": compiled_distinct,
+    "compiled, reversed": reversed_distinct,
+    "compiled, behind a chain": partial(behind_chain_distinct, 6),
+    "too large for the compiled loop": partial(behind_chain_distinct, 64),
+}
 
 
 def random_distinct(size, edges, n, quick):
     return order_poset(size, [], 1, n, name="random", distinct=True, seed=9).positions.tolist()
 
 
-@pytest.mark.parametrize("way", [plain_distinct, compiled_distinct, reversed_distinct, large_distinct])
+@pytest.mark.parametrize("way", DISTINCT_WAYS)
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize(
     "poset", [(1, []), (3, chain(3)), (3, [(0, 1), (0, 2)]), (4, [(0, 2), (1, 2), (1, 3)]), (3, []), V_AND_FREE]
@@ -387,7 +397,7 @@ def test_no_order_comes_again_before_all_have_come(way, quick, poset):
     possible = all_orders(*poset)
     n = len(possible)
     for asked in (1, max(n - 1, 1), n, n + 1, 3 * n, 3 * n + 2):
-        drawn = [tuple(order) for order in way(*poset, asked, quick)]
+        drawn = [tuple(order) for order in DISTINCT_WAYS[way](*poset, asked, quick)]
         assert len(drawn) == asked
         for start in range(0, asked, n):
             block = drawn[start : start + n]

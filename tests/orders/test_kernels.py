@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from setaug import LabelStatistics
 from setaug.orders import SetBatch, Stream, kernels, make_ordering
 from setaug.orders.edges import edges_among
-from tests.strategies import all_orders, all_thresholds, corpora, is_allowed, posets
+from setaug.orders.streams import GOLDEN
+from tests.strategies import all_orders, all_thresholds, corpora, is_allowed, p_uniform, posets
 
 words = st.integers(0, (1 << 64) - 1)
 large = st.integers(0, (1 << 300) - 1)
@@ -221,3 +222,37 @@ def test_where_no_room_is_left_no_down_sets_are_listed():
     slots, stamps = np.zeros(16, np.int32), np.zeros(16, np.int64)
     twins, needs = np.array([1, 2], np.uint64), np.array([0, 1], np.uint64)
     assert kernels.find_down_sets.py_func(twins, needs, 2, masks, follows, slots, stamps, 1) == -1
+
+
+# --- Huber's sampler --------------------------------------------------------------------------------------------------
+
+
+def huber_draws(size, edges, n) -> tuple[list[tuple[int, ...]], list[int]]:
+    """Draw orders of an already sorted poset, and tell how many random numbers each took."""
+    before = np.zeros((size, size), np.bool_)
+    for i, j in edges:
+        before[i, j] = True
+    line, order, state = np.arange(size), np.empty(size, np.int64), start(3)
+    orders, n_numbers = [], []
+    step = pow(GOLDEN, -1, 1 << 64)
+    for _ in range(n):
+        first = int(state[0])
+        kernels.draw_huber(state, before, line, order)
+        orders.append(tuple(order.tolist()))
+        n_numbers.append((int(state[0]) - first) * step % (1 << 64))
+    return orders, n_numbers
+
+
+@pytest.mark.parametrize(
+    ("size", "edges"), [(3, []), (3, [(0, 2)]), (4, [(0, 1), (0, 2)]), (5, [(0, 2), (1, 2), (1, 3)])]
+)
+def test_draws_without_counting_are_uniform_to_a_hair(size, edges):
+    # What goes wrong in the few draws whose runs do not meet at once shows only in many.
+    orders, _ = huber_draws(size, edges, 100_000)
+    assert p_uniform(orders, all_orders(size, edges)) > 1e-4
+
+
+def test_draws_without_counting_use_no_random_number_twice():
+    # Where the runs do not meet, the next block is twice as long; those numbers must not come again.
+    _, n_numbers = huber_draws(6, [(0, 3), (1, 3), (2, 5)], 500)
+    assert max(n_numbers) > 2 * min(n_numbers)

@@ -27,9 +27,9 @@ from setaug.engines.threads import read_ahead
 from setaug.engines.writers import open_rows
 from setaug.examples import Columns, Skipped
 from setaug.files import display_name, kind_of, open_again
-from setaug.orders.edges import EdgeTable, Keys, Thresholds, edges_among
+from setaug.orders.edges import EdgeTable, Thresholds, edges_among
 from setaug.orders.orderings import OrderBatch
-from setaug.orders.statistics import LabelStatistics, SetBatch, add_counts
+from setaug.orders.statistics import LabelStatistics, PairCounts, SetBatch
 
 _SPILL_IN_MEMORY = 1 << 25
 """The first pass leaves so many bytes in memory before it starts a file (32 MB)."""
@@ -91,12 +91,10 @@ class CountedFile:
 
         counts = self.table.counts
         bounds, cap = thresholds.bounds(counts), thresholds.sure_cap(self.n_sets)
-        pairs, n_both = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        pairs = PairCounts()
         for batch in self.spill.batches():
-            keys: Keys = undecided_keys(batch.starts, batch.ids, bounds, cap)
-            if len(keys):
-                pairs, n_both = add_counts(pairs, n_both, *np.unique(keys, return_counts=True))
-        return edges_among(pairs, n_both, counts, self.n_sets, thresholds, cap=cap)
+            pairs.add(undecided_keys(batch.starts, batch.ids, bounds, cap))
+        return edges_among(*pairs.sorted(), counts, self.n_sets, thresholds, cap=cap)
 
     def statistics(self) -> LabelStatistics:
         """Count all pairs."""

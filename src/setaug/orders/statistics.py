@@ -43,6 +43,30 @@ class SetBatch:
         return cls(np.array(starts, np.int64), np.array(ids, np.int32))
 
 
+class PairCounts:
+    """Count keys that come in great numbers; what is noted last is added up when it is asked for."""
+
+    def __init__(self, keys: Keys | None = None, counts: Ints | None = None) -> None:
+        self._keys: Keys = np.zeros(0, np.uint64) if keys is None else keys
+        self._counts: Ints = np.zeros(0, np.int64) if counts is None else counts
+        self._pending: list[Keys] = []
+        self._n_pending = 0
+
+    def add(self, keys: Keys) -> None:
+        """Note keys, each as often as it occurs."""
+        self._pending.append(keys)
+        self._n_pending += len(keys)
+        if self._n_pending > max(_MAX_PENDING, len(self._keys) // 2):
+            self.sorted()
+
+    def sorted(self) -> tuple[Keys, Ints]:
+        """Give the different keys, sorted, and how often each occurred."""
+        if self._pending:
+            noted, self._pending, self._n_pending = np.concatenate(self._pending), [], 0
+            self._keys, self._counts = add_counts(self._keys, self._counts, *np.unique(noted, return_counts=True))
+        return self._keys, self._counts
+
+
 class LabelStatistics:
     """Count labels and pairs of labels over label sets.
 
@@ -64,10 +88,7 @@ class LabelStatistics:
         """The number of sets counted, empty ones included."""
         self._ids: dict[str, int] = {}
         self._counts: Ints = np.zeros(0, np.int64)
-        self._pairs: Keys = np.zeros(0, np.uint64)
-        self._pair_counts: Ints = np.zeros(0, np.int64)
-        self._pending: list[Keys] = []
-        self._n_pending = 0
+        self._pair_table = PairCounts()
 
     @classmethod
     def from_counts(
@@ -77,7 +98,7 @@ class LabelStatistics:
         statistics = cls()
         statistics.n_sets = n_sets
         statistics._ids = {label: at for at, label in enumerate(labels)}
-        statistics._counts, statistics._pairs, statistics._pair_counts = counts, pairs, pair_counts
+        statistics._counts, statistics._pair_table = counts, PairCounts(pairs, pair_counts)
         return statistics
 
     def update(self, label_sets: Iterable[Iterable[str]]) -> Self:
@@ -98,18 +119,7 @@ class LabelStatistics:
         if len(self._counts) < len(self._ids):
             self._counts = np.concatenate([self._counts, np.zeros(len(self._ids) - len(self._counts), np.int64)])
         self._counts += np.bincount(batch.ids, minlength=len(self._counts))
-        keys = pair_keys(batch.starts, batch.ids)
-        self._pending.append(keys)
-        self._n_pending += len(keys)
-        if self._n_pending > max(_MAX_PENDING, len(self._pairs)):
-            self._settle()
-
-    def _settle(self) -> None:
-        """Add up the pairs that were only noted so far."""
-        if self._pending:
-            keys, counts = np.unique(np.concatenate(self._pending), return_counts=True)
-            self._pairs, self._pair_counts = add_counts(self._pairs, self._pair_counts, keys, counts)
-            self._pending, self._n_pending = [], 0
+        self._pair_table.add(pair_keys(batch.starts, batch.ids))
 
     def merge(self, other: "LabelStatistics") -> "LabelStatistics":
         """Give the statistics of both parts together; in whatever way parts are merged, the result is the same."""
@@ -120,13 +130,11 @@ class LabelStatistics:
         merged._counts = np.zeros(len(merged._ids), np.int64)
         merged._counts[: len(self._counts)] = self._counts
         merged._counts[renumbered] += other._counts
-        self._settle()
-        other._settle()
-        pairs = _renumber(other._pairs, renumbered)
+        pairs, counts = other._pair_table.sorted()
+        pairs = _renumber(pairs, renumbered)
         by_key = np.argsort(pairs)
-        merged._pairs, merged._pair_counts = add_counts(
-            self._pairs, self._pair_counts, pairs[by_key], other._pair_counts[by_key]
-        )
+        both = add_counts(*self._pair_table.sorted(), pairs[by_key], counts[by_key])
+        merged._pair_table = PairCounts(*both)
         return merged
 
     @property
@@ -147,12 +155,8 @@ class LabelStatistics:
     @property
     def pairs(self) -> tuple[Ints, Ints, Ints]:
         """The pairs that occur, as three arrays: the two ids, and how many sets hold both."""
-        self._settle()
-        return (
-            (self._pairs >> SHIFT).astype(np.int64),
-            (self._pairs & LOW).astype(np.int64),
-            self._pair_counts,
-        )
+        pairs, counts = self._pair_table.sorted()
+        return (pairs >> SHIFT).astype(np.int64), (pairs & LOW).astype(np.int64), counts
 
     def count(self, label: str) -> int:
         """Tell how many sets hold a label."""
@@ -163,11 +167,11 @@ class LabelStatistics:
         """Tell how many sets hold both of two different labels."""
         if a not in self._ids or b not in self._ids:
             return 0
-        self._settle()
         low, high = sorted((self._ids[a], self._ids[b]))
         key = np.uint64(low << 32 | high)
-        at = int(np.searchsorted(self._pairs, key))
-        return int(self._pair_counts[at]) if at < len(self._pairs) and self._pairs[at] == key else 0
+        pairs, counts = self._pair_table.sorted()
+        at = int(np.searchsorted(pairs, key))
+        return int(counts[at]) if at < len(pairs) and pairs[at] == key else 0
 
     def pmi(self, a: str, b: str) -> float:
         """Give the pointwise mutual information of two labels in bits; minus infinity if they never meet."""
@@ -191,8 +195,7 @@ class LabelStatistics:
 
     def edges(self, thresholds: Thresholds) -> EdgeTable:
         """Find the edges over the whole label space."""
-        self._settle()
-        return edges_among(self._pairs, self._pair_counts, self._counts, self.n_sets, thresholds)
+        return edges_among(*self._pair_table.sorted(), self._counts, self.n_sets, thresholds)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LabelStatistics):
@@ -202,23 +205,23 @@ class LabelStatistics:
     __hash__ = None  # type: ignore[assignment]  # it changes as it counts
 
     def __repr__(self) -> str:
-        self._settle()
-        return f"LabelStatistics(n_sets={self.n_sets}, n_labels={len(self._ids)}, n_pairs={len(self._pairs)})"
+        n_pairs = len(self._pair_table.sorted()[0])
+        return f"LabelStatistics(n_sets={self.n_sets}, n_labels={len(self._ids)}, n_pairs={n_pairs})"
 
     def _canonical(self) -> dict[str, object]:
         """Give the counts in a form that does not depend on the order in which they were made."""
-        self._settle()
         labels = sorted(self._ids)
         place = np.empty(len(labels), np.int64)
         place[[self._ids[label] for label in labels]] = np.arange(len(labels))
-        pairs = _renumber(self._pairs, place)
+        pairs, counts = self._pair_table.sorted()
+        pairs = _renumber(pairs, place)
         by_key = np.argsort(pairs)
         return {
             "n_sets": self.n_sets,
             "labels": labels,
             "counts": self._counts[[self._ids[label] for label in labels]].tolist(),
             "pairs": [(pairs[by_key] >> SHIFT).tolist(), (pairs[by_key] & LOW).tolist()],
-            "pair_counts": self._pair_counts[by_key].tolist(),
+            "pair_counts": counts[by_key].tolist(),
         }
 
     def save(self, path: str | Path) -> None:
