@@ -634,7 +634,7 @@ def draw_topological(
     most = MAX_LISTED
     for i in range(len(starts) - 1):
         most = max(most, min(starts[i + 1] - starts[i], MAX_BITS))
-    room = 1 << 10 if quick else MAX_DOWN_SETS if most > MAX_LISTED else 1
+    room = 1 if most <= MAX_LISTED else 1 << 10 if quick else MAX_DOWN_SETS
     state = np.empty(1, np.uint64)
     tags = np.empty(most, np.int64)
     scratch = np.empty(most, np.int64)
@@ -660,10 +660,21 @@ def draw_topological(
         start = starts[i]
         size = starts[i + 1] - start
         start_stream(state, seed, first_index + i)
-        if size <= MAX_LISTED and not quick:
+        if size > MAX_BITS or (quick and distinct):
+            log2_orders[i] = LEFT_OUT
+            continue
+        if size <= MAX_LISTED:
             graph, n_edges[i] = find_small_graph(ids, start, size, bounds, cap, table, scratch, tags)
             n_ways = n_listed[size, graph]
             log2_orders[i] = LOG2[n_ways]
+            if quick:
+                for k in range(size):
+                    before[k] = uint64(graph >> (k * (k - 1) // 2)) & ((ONE << uint64(k)) - ONE)
+                for j in range(len(orders)):
+                    draw_quick(state, before, size, part_order)
+                    for k in range(size):
+                        orders[j, start + k] = scratch[part_order[k]]
+                continue
             for j in range(len(orders)):
                 while True:
                     row = first_listed[size, graph] + int(below(state, uint64(n_ways)))
@@ -671,9 +682,6 @@ def draw_topological(
                         orders[j, start + k] = scratch[listed[row, k]]
                     if not distinct or not is_repeated(orders, start, size, j - j % n_ways, j):
                         break
-            continue
-        if size > MAX_BITS or (quick and distinct):
-            log2_orders[i] = LEFT_OUT
             continue
         labels = ids[start : start + size]
         n_edges[i] = find_neighbours(labels, size, bounds, cap, table, before, after)
