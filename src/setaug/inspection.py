@@ -112,7 +112,7 @@ def inspect_file(
     ) as counted:
         return _inspect(
             counted.statistics(),
-            counted.spill.batches,
+            counted.batches,
             thresholds,
             with_diagnosis,
             seed,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from setaug import SetAugmenter, augment_file
+from setaug import SetAugmenter, augment_file, inspect_file
 from setaug.engines import count_file
 
 
@@ -33,10 +33,13 @@ def test_row_numbers_may_start_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert counted.statistics().count("a") == 100
 
 
-def test_one_label_has_one_number_however_it_is_spelt(tmp_path: Path) -> None:
-    plain, escaped = '["café","a\\/b","x"]', '["caf\\u00e9","a/b","\\u0078"]'
-    lines = [f'{{"text":"t","labels":{labels}}}\n' for labels in (escaped, plain, escaped)]
+@pytest.mark.parametrize("order", ["epe", "pep", "ppe"])
+def test_one_label_has_one_number_however_it_is_spelt(order: str, tmp_path: Path) -> None:
+    spellings = {"p": '["café","a\\/b","x"]', "e": '["caf\\u00e9","a/b","\\u0078"]'}
+    lines = [f'{{"text":"t","labels":{spellings[which]}}}\n' for which in order]
     (tmp_path / "in.jsonl").write_text("".join(lines))
+    found = inspect_file(tmp_path / "in.jsonl", with_diagnosis=False)
+    assert (found.n_labels, found.n_pairs, sorted(found.top_labels)) == (3, 3, [("a/b", 3), ("café", 3), ("x", 3)])
     with count_file(tmp_path / "in.jsonl") as counted:
         statistics = counted.statistics()
         assert counted.table.n_labels == 3

@@ -96,12 +96,18 @@ class CountedFile:
             pairs.add(undecided_keys(batch.starts, batch.ids, bounds, cap))
         return edges_among(*pairs.sorted(), counts, self.n_sets, thresholds, cap=cap)
 
+    def batches(self) -> Iterator[SetBatch]:
+        """Give the label sets; a label's id is its place in `statistics`."""
+        places = np.cumsum(self.table.counts > 0) - 1  # further spellings of a label are never counted
+        for batch in self.spill.batches():
+            yield SetBatch(batch.starts, places[batch.ids].astype(np.int32))
+
     def statistics(self) -> LabelStatistics:
         """Count all pairs."""
-        statistics = LabelStatistics.from_counts(
-            0, self.table.labels(), np.zeros_like(self.table.counts), np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        )
-        for batch in self.spill.batches():
+        labels = [self.table.label(number) for number in np.flatnonzero(self.table.counts).tolist()]
+        nothing = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        statistics = LabelStatistics.from_counts(0, labels, np.zeros(len(labels), np.int64), *nothing)
+        for batch in self.batches():
             statistics.add(batch)
         return statistics
 
