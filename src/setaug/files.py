@@ -32,7 +32,7 @@ BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 
 
 def kind_of(path: str | Path) -> str:
-    """Tell the kind of file from its name; a standard stream is JSONL.
+    """Tell the kind of file from its name; a standard stream or a device is JSONL.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def kind_of(path: str | Path) -> str:
     ('tsv', 'jsonl')
 
     """
-    if str(path) == "-":
+    if str(path) == "-" or str(path).startswith("/dev/"):
         return "jsonl"
     name = Path(path)
     stem = Path(name.stem) if name.suffix.lower() in _COMPRESSED else name

@@ -59,6 +59,12 @@ def test_it_reads_standard_input_and_writes_standard_output() -> None:
     assert b"skipped 1 bad lines; they are:\n  line 2 of standard input: not valid JSON" in result.stderr
 
 
+def test_a_device_takes_json_lines(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["augment", str(source), "-o", os.devnull]) == 0
+    assert "gave 300 pairs" in capsys.readouterr().err
+    assert not os.path.isfile(os.devnull)
+
+
 def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text('{"text": "a", "labels": []}\n{"text": "a", "labels": 3}\n')
     result = run("augment", tmp_path / "bad.jsonl", "-o", tmp_path / "out.jsonl")

@@ -243,9 +243,7 @@ def huber_draws(size, edges, n) -> tuple[list[tuple[int, ...]], list[int]]:
     return orders, n_numbers
 
 
-@pytest.mark.parametrize(
-    ("size", "edges"), [(3, []), (3, [(0, 2)]), (4, [(0, 1), (0, 2)]), (5, [(0, 2), (1, 2), (1, 3)])]
-)
+@pytest.mark.parametrize(("size", "edges"), [(3, []), (3, [(0, 2)]), (4, [(0, 1), (0, 2)])])
 def test_draws_without_counting_are_uniform_to_a_hair(size, edges):
     # What goes wrong in the few draws whose runs do not meet at once shows only in many.
     orders, _ = huber_draws(size, edges, 100_000)
