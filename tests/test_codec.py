@@ -182,3 +182,8 @@ def test_blank_labels_cannot_be_written(label):
 
 def test_labels_are_written_in_the_order_given():
     assert SIZED.encode(iter(["b", "a"])) == "2 | b | a"
+
+
+def test_a_string_is_no_order():
+    with pytest.raises(TypeError, match="expected labels, got the string 'joy'"):
+        SetCodec().encode("joy")

@@ -10,8 +10,8 @@ import orjson
 from setaug.codec import SetCodec
 from setaug.examples import Columns, Data, Example, Pair, as_examples
 from setaug.orders.edges import EdgeTable, Number, Thresholds
-from setaug.orders.graph import SAMPLERS, OrderGraph
-from setaug.orders.orderings import ORDERINGS, Ordering, make_ordering
+from setaug.orders.graph import OrderGraph
+from setaug.orders.orderings import ORDERINGS, SAMPLERS, Ordering, make_ordering
 from setaug.orders.statistics import LabelStatistics, SetBatch
 
 _BATCH = 1024

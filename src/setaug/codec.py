@@ -84,6 +84,8 @@ class SetCodec:
 
     def encode(self, order: Iterable[str]) -> str:
         """Write the labels, in the order given, behind their number."""
+        if isinstance(order, str):
+            raise TypeError(f"expected labels, got the string {order!r}.")
         parts = [self.encode_label(label) for label in order]
         return self.separator.join([str(len(parts)), *parts] if self.size else parts)
 

@@ -43,4 +43,8 @@ class MissingExtraError(SetAugError, ImportError):
     """Report an optional dependency that is not installed, and how to install it."""
 
     def __init__(self, feature: str, extra: str) -> None:
+        self.feature, self.extra = feature, extra
         super().__init__(f"{feature} needs an optional dependency: pip install 'setaug[{extra}]'")
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (self.feature, self.extra)

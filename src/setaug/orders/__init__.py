@@ -2,8 +2,8 @@
 
 from setaug.orders.edges import EdgeTable, Thresholds
 from setaug.orders.extensions import Extensions
-from setaug.orders.graph import SAMPLERS, Edge, OrderGraph
-from setaug.orders.orderings import ORDERINGS, OrderBatch, Ordering, make_ordering
+from setaug.orders.graph import Edge, OrderGraph
+from setaug.orders.orderings import ORDERINGS, SAMPLERS, OrderBatch, Ordering, make_ordering
 from setaug.orders.statistics import LabelStatistics, SetBatch
 from setaug.orders.streams import Stream
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from setaug.orders.edges import LOW, SHIFT, Thresholds
 from setaug.orders.extensions import Extensions
+from setaug.orders.orderings import SAMPLERS
 from setaug.orders.statistics import LabelStatistics
 from setaug.orders.streams import Stream
 
@@ -61,6 +62,8 @@ class OrderGraph:
         cls, labels: Iterable[str], statistics: LabelStatistics, thresholds: Thresholds | None = None
     ) -> "OrderGraph":
         """Build the graph of one set (Algorithm 1, lines 1 to 6)."""
+        if isinstance(labels, str):
+            raise TypeError(f"expected a set of labels, got the string {labels!r}.")
         thresholds = thresholds or Thresholds()
         names = tuple(dict.fromkeys(labels))
         edges = [
@@ -163,9 +166,6 @@ class OrderGraph:
         from setaug.orders.pictures import svg
 
         return svg(self.labels, self.edges)
-
-
-SAMPLERS = ("uniform", "quick")
 
 
 def strongest_edges(statistics: LabelStatistics, thresholds: Thresholds) -> Iterator[Edge]:

@@ -13,6 +13,7 @@ from setaug.orders.extensions import Extensions
 from setaug.orders.statistics import SetBatch
 from setaug.orders.streams import Stream
 
+SAMPLERS = ("uniform", "quick")
 ORDERINGS = ("topological", "reversed", "random", "frequency", "given")
 Positions: TypeAlias = NDArray[np.int32]
 MAX_UNIFORM = 200
@@ -91,7 +92,8 @@ class TopologicalOrdering:
             found = list(zip(first.tolist(), then.tolist(), strict=True))
             extensions = Extensions(int(end - start), found, max_states=_MAX_STATES)
             stream = Stream(seed, first_index + large)
-            is_rushed = self.sampler != "quick" and extensions.largest_part > MAX_UNIFORM
+            is_hard = extensions.count is None and extensions.largest_part > MAX_UNIFORM
+            is_rushed = is_hard and self.sampler != "quick"
             n_rushed += is_rushed
             is_quick = is_rushed or self.sampler == "quick"
             drawn = extensions.draw_many(n_orders, stream, quick=is_quick, distinct=self.distinct)
@@ -160,6 +162,8 @@ def make_ordering(
     name: str, *, labels: list[str], edges: EdgeTable, sampler: str = "uniform", distinct: bool = False
 ) -> Ordering:
     """Make an ordering by name, for labels that were counted."""
+    if sampler not in SAMPLERS:
+        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {sampler!r}.")
     match name:
         case "topological" | "reversed":
             return TopologicalOrdering(edges, sampler, distinct, reverse=name == "reversed")
