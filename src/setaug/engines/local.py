@@ -186,7 +186,7 @@ def augment_file(
         assembler = _Assembler.of(augmenter, pair_format, carry, counted.table)
         with open_source() as stream, open_rows(target, pair_format, carry) as write:
             done = 0
-            for block, batch in counted.spill.blocks(stream):
+            for block, batch in read_ahead(counted.spill.blocks(stream)):
                 orders = ordering.orders(batch, augmenter.n_orders, seed=augmenter.random_state, first_index=done)
                 write(assembler.pairs(block, batch, orders))
                 report.note(orders)
