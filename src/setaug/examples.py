@@ -77,16 +77,18 @@ class Columns:
     labels: str = "labels"
     delimiter: str = ";"
     """What separates the labels in one cell of a CSV or TSV file."""
+    are_labelled: bool = True
+    """Whether labels are needed; without them, examples have none."""
 
     def example(self, row: Mapping[str, Any]) -> Example:
         """Check a row and make an example of it."""
         for name in (self.text, self.labels):
-            if name not in row:
+            if name not in row and (self.are_labelled or name != self.labels):
                 raise DataError(f'field "{name}" is missing; the row has {_listed(row) or "no field at all"}.')
         text = row[self.text]
         if not isinstance(text, str):
             raise DataError(f'"{self.text}" must be a string, got {shown(text)}.')
-        labels = check_labels(row[self.labels], self.labels)
+        labels = check_labels(row[self.labels], self.labels) if self.are_labelled else ()
         fields = {key: value for key, value in row.items() if key not in (self.text, self.labels)}
         return Example(text, labels, fields.get("id"), fields)
 
@@ -171,6 +173,7 @@ def read_examples(
     *,
     text_field: str = "text",
     labels_field: str = "labels",
+    are_labelled: bool = True,
     delimiter: str = ";",
     kind: str | None = None,
     skipped: Skipped | None = None,
@@ -182,6 +185,8 @@ def read_examples(
     path
         A ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, the first three also with ``.gz`` or ``.zst``
         behind; ``-`` is standard input.
+    are_labelled
+        Whether to read labels; without them, only texts are needed, and examples have no labels.
     kind
         The kind of file, where its name does not tell.
     delimiter
@@ -190,7 +195,7 @@ def read_examples(
         Where given, rows that are bad are noted there and left out; otherwise the first one raises `DataError`.
 
     """
-    columns = Columns(text=text_field, labels=labels_field, delimiter=delimiter)
+    columns = Columns(text=text_field, labels=labels_field, delimiter=delimiter, are_labelled=are_labelled)
     with open_input(path) as stream:
         for _, example in read_stream(stream, display_name(path), kind or kind_of(path), columns, skipped):
             yield example
@@ -207,7 +212,8 @@ def read_stream(
             try:
                 row = read_row()
                 example = columns.example(row)
-                yield len(row[columns.labels]) - len(example.labels), example
+                n_given = len(row[columns.labels]) if columns.are_labelled else 0
+                yield n_given - len(example.labels), example
             except DataError as error:
                 located = DataError(error.problem, source=name, line=line)
                 if skipped is None:
@@ -227,12 +233,18 @@ Rows: TypeAlias = Iterator[tuple[int, Callable[[], Mapping[str, Any]]]]
 
 
 def _jsonl_rows(stream: BinaryIO, columns: Columns) -> Rows:
+    for number, line in json_lines(stream):
+        yield number, lambda line=line: parse_json_row(line)  # type: ignore[misc]
+
+
+def json_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Give the lines of a JSONL file that are not blank, with their numbers."""
     with _borrowed(io.BufferedReader(cast(Any, stream), 1 << 20)) as lines:
         for number, line in enumerate(lines, 1):
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if line.strip():
-                yield number, lambda line=line: parse_json_row(line)  # type: ignore[misc]
+                yield number, line
 
 
 @contextmanager
@@ -287,7 +299,7 @@ def _delimited_rows(stream: BinaryIO, columns: Columns, separator: str) -> Rows:
         if header is None:
             return
         for name in (columns.text, columns.labels):
-            if name not in header:
+            if name not in header and (columns.are_labelled or name != columns.labels):
                 raise DataError(f'column "{name}" is missing; the header has {_listed(header)}.', line=1)
         start = reader.line_num + 1
         while (cells := _next_cells(reader)) is not None:

@@ -1,0 +1,96 @@
+"""What the commands that score predictions share: reading predictions, true sets and lists of labels."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from setaug.cli.options import UsageError, columns_of
+
+if TYPE_CHECKING:
+    from setaug.examples import Example
+
+MACRO_OVER = ("gold", "gold-or-predicted", "vocabulary")
+
+
+def add_gold(parser: argparse.ArgumentParser) -> None:
+    """Add the file of true sets and how to read it."""
+    parser.add_argument(
+        "gold",
+        metavar="GOLD",
+        help="examples with their true labels: .jsonl, .csv or .tsv (also with .gz or .zst behind) or .parquet",
+    )
+    group = parser.add_argument_group("reading the true sets")
+    group.add_argument("--text-field", default="text", metavar="NAME", help="the field that holds the text [text]")
+    group.add_argument(
+        "--labels-field", default="labels", metavar="NAME", help="the field that holds the list of labels [labels]"
+    )
+    group.add_argument(
+        "--delimiter", default=";", metavar="TEXT", help="what separates the labels in a CSV or TSV cell [;]"
+    )
+    group.add_argument(
+        "--input-kind",
+        choices=("jsonl", "csv", "tsv", "parquet"),
+        help="the kind of file, where its name does not tell",
+    )
+
+
+def add_macro(parser: argparse._ArgumentGroup) -> None:
+    """Add which labels a macro average runs over."""
+    parser.add_argument(
+        "--macro-over",
+        choices=MACRO_OVER,
+        default="gold",
+        help="average macro scores over the labels in the true sets, in true or predicted ones, or in --labels [gold]",
+    )
+    parser.add_argument("--labels", metavar="FILE", help="the vocabulary: a text file, one label a line")
+
+
+def check_inputs(options: argparse.Namespace, *paths: str) -> None:
+    """Refuse two inputs from standard input, and a vocabulary that is not there."""
+    if [*paths, options.gold, options.labels].count("-") > 1:
+        raise UsageError("only one of the inputs can be standard input.")
+    if options.macro_over == "vocabulary" and options.labels is None:
+        raise UsageError("--macro-over vocabulary needs --labels FILE.")
+
+
+def read_gold(options: argparse.Namespace) -> "list[Example]":
+    """Read the examples with the true sets."""
+    from setaug.errors import DataError
+    from setaug.examples import read_examples
+    from setaug.files import display_name
+
+    columns = columns_of(options)
+    examples = list(
+        read_examples(
+            options.gold,
+            text_field=columns.text,
+            labels_field=columns.labels,
+            delimiter=columns.delimiter,
+            kind=options.input_kind,
+        )
+    )
+    if not examples:
+        raise DataError("there is nothing to score: no examples.", source=display_name(options.gold))
+    return examples
+
+
+def read_vocabulary(path: str | None) -> list[str] | None:
+    """Read the labels of a text file, one a line; blank lines are left out."""
+    if path is None:
+        return None
+    from setaug.errors import DataError, FileError
+    from setaug.files import BROKEN_ARCHIVE, display_name, open_input
+
+    try:
+        with open_input(path) as stream:
+            lines = stream.read().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    except BROKEN_ARCHIVE as error:
+        raise FileError(f"{display_name(path)} is damaged: {error}.") from None
+    labels = []
+    for number, line in enumerate(lines, 1):
+        try:
+            label = line.decode().removesuffix("\r")
+        except UnicodeDecodeError:
+            raise DataError(f"invalid UTF-8: {line[:40]!r}.", source=display_name(path), line=number) from None
+        if label.strip():
+            labels.append(label)
+    return labels

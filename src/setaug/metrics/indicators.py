@@ -1,0 +1,65 @@
+"""Label sets as sparse matrices: a row for each example, a column for each label, 1 where the example has the label.
+
+Nothing here is ever dense, so hundreds of thousands of labels are no trouble.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+
+def index_labels(*groups: Iterable[Collection[str]]) -> dict[str, int]:
+    """Give each label in groups of label sets a column, in the order in which labels first come.
+
+    Examples
+    --------
+    >>> index_labels([["joy"], ["fear", "joy"]], [["love"]])
+    {'joy': 0, 'fear': 1, 'love': 2}
+
+    """
+    columns: dict[str, int] = {}
+    for sets in groups:
+        for labels in sets:
+            for label in _checked(labels):
+                columns.setdefault(label, len(columns))
+    return columns
+
+
+def indicator_matrix(sets: Sequence[Collection[str]], columns: Mapping[str, int]) -> csr_array:
+    """Give the matrix of label sets, with the columns that `index_labels` gave their labels.
+
+    A label that comes twice in a set counts once.
+
+    Examples
+    --------
+    >>> indicator_matrix([["joy"], [], ["fear", "joy"]], {"joy": 0, "fear": 1}).toarray()
+    array([[1, 0],
+           [0, 0],
+           [1, 1]], dtype=int8)
+
+    """
+    ends = np.zeros(len(sets) + 1, np.int64)
+    numbers: list[int] = []
+    for row, labels in enumerate(sets, 1):
+        try:
+            numbers += sorted({columns[label] for label in _checked(labels)})
+        except KeyError as error:
+            raise ValueError(f"the label {error.args[0]!r} has no column.") from None
+        ends[row] = len(numbers)
+    ones = np.ones(len(numbers), np.int8)
+    return csr_array((ones, np.array(numbers, np.int64), ends), shape=(len(sets), len(columns)))
+
+
+def _checked(labels: Collection[str]) -> Collection[str]:
+    if isinstance(labels, str):
+        raise TypeError(f"a label set must be a collection of strings, got the string {labels!r}.")
+    return labels
+
+
+def check_same_length(predicted: Sequence[object], gold: Sequence[object]) -> None:
+    """Refuse predictions that are not as many as the true sets, and nothing at all."""
+    if len(predicted) != len(gold):
+        raise ValueError(f"predicted and gold must be equally many, got {len(predicted):,} and {len(gold):,}.")
+    if not gold:
+        raise ValueError("there is nothing to score: no examples.")

@@ -1,0 +1,194 @@
+"""Everything about the predictions of one model, and which prediction belongs to which example."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from setaug.errors import DataError
+from setaug.examples import Example, shown
+from setaug.metrics.keyphrases import KeyphraseAverage, KeyphraseScores, score_keyphrases
+from setaug.metrics.sets import LabelScore, MacroOver, SetScores, score_labels, score_sets
+from setaug.metrics.sizes import SizeScores, score_sizes
+from setaug.predictions import Prediction
+
+_MACRO = {
+    "gold": "{:,} labels in the true sets",
+    "gold-or-predicted": "{:,} labels in the true or the predicted sets",
+    "vocabulary": "{:,} labels of the vocabulary",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Hold the scores of one model's predictions."""
+
+    sets: SetScores
+    sizes: SizeScores
+    keyphrases: KeyphraseScores | None = None
+    labels: tuple[LabelScore, ...] | None = None
+    """The scores of each label, the most frequent first, where they were asked for."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give everything for JSON; what was not asked for is left out."""
+        result: dict[str, Any] = {"sets": asdict(self.sets), "sizes": asdict(self.sizes)}
+        if self.keyphrases is not None:
+            result["keyphrases"] = asdict(self.keyphrases)
+        if self.labels is not None:
+            result["labels"] = [asdict(score) for score in self.labels]
+        return result
+
+    def table(self) -> str:
+        """Give everything as plain text for people, shares in per cent."""
+        parts = [_set_lines(self.sets), _size_lines(self.sizes)]
+        if self.keyphrases is not None:
+            parts.append(_keyphrase_lines(self.keyphrases))
+        if self.labels is not None:
+            parts.append(_label_lines(self.labels))
+        return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+def evaluate(
+    predictions: Iterable[Prediction],
+    examples: Iterable[Example],
+    *,
+    macro_over: MacroOver = "gold",
+    vocabulary: Iterable[str] | None = None,
+    keyphrases: KeyphraseAverage | None = None,
+    per_label: bool = False,
+) -> Evaluation:
+    """Score predictions against the examples that they are for; see `match` for which that is.
+
+    Parameters
+    ----------
+    macro_over, vocabulary
+        Which labels the macro scores are averaged over, as in `score_sets`. Where a vocabulary is given, labels outside
+        it are counted as unknown.
+    keyphrases
+        Where given, score the labels as keyphrases of the texts too, averaged this way, as in `score_keyphrases`.
+    per_label
+        Score each label too.
+
+    Examples
+    --------
+    >>> examples = [Example("We won!", ["joy", "pride"]), Example("Who is there?", ["fear"])]
+    >>> predictions = [Prediction(labels=("joy",), size=2), Prediction(labels=("fear",), size=1)]
+    >>> result = evaluate(predictions, examples)
+    >>> result.sets.micro_f1, result.sizes.agreement
+    (0.8, 0.5)
+
+    """
+    examples = list(examples)
+    predictions = match(predictions, examples)
+    if not examples:
+        raise DataError("there is nothing to score: no examples.")
+    vocabulary = None if vocabulary is None else frozenset(vocabulary)
+    predicted = [prediction.labels for prediction in predictions]
+    gold = [example.labels for example in examples]
+    texts = [example.text for example in examples]
+    return Evaluation(
+        sets=score_sets(predicted, gold, macro_over=macro_over, vocabulary=vocabulary),
+        sizes=score_sizes(predictions, gold, vocabulary=vocabulary),
+        keyphrases=None if keyphrases is None else score_keyphrases(predicted, gold, texts, average=keyphrases),
+        labels=tuple(score_labels(predicted, gold)) if per_label else None,
+    )
+
+
+def match(predictions: Iterable[Prediction], examples: Iterable[Example]) -> list[Prediction]:
+    """Put predictions in the order of the examples that they are for: by id where both have ids, else line by line.
+
+    Ids are compared as they are written, so that 7 is "7": a CSV file knows no numbers.
+
+    Examples
+    --------
+    >>> examples = [Example("a", ["x"], id=1), Example("b", ["y"], id=2)]
+    >>> [p.labels for p in match([Prediction(labels=("y",), id=2), Prediction(labels=("x",), id=1)], examples)]
+    [('x',), ('y',)]
+
+    """
+    predictions, examples = list(predictions), list(examples)
+    ids = [prediction.id for prediction in predictions], [example.id for example in examples]
+    if not all(any(one is not None for one in side) for side in ids):
+        if len(predictions) != len(examples):
+            raise DataError(f"{len(predictions):,} predictions for {len(examples):,} examples, without ids to match.")
+        return predictions
+    places = _places(ids[0], "prediction")
+    wanted = _places(ids[1], "example")
+    for name, place in places.items():
+        if name not in wanted:
+            raise DataError(f"prediction {place + 1:,} has the id {shown(ids[0][place])}, which no example has.")
+    for name, place in wanted.items():
+        if name not in places:
+            raise DataError(f"example {place + 1:,}, with the id {shown(ids[1][place])}, has no prediction.")
+    return [predictions[places[name]] for name in wanted]
+
+
+def _places(ids: Sequence[object], noun: str) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, one in enumerate(ids):
+        if one is None:
+            raise DataError(f"{noun} {place + 1:,} has no id, where others have one.")
+        if (earlier := places.setdefault(str(one), place)) != place:
+            raise DataError(f"{noun}s {earlier + 1:,} and {place + 1:,} have the same id {shown(one)}.")
+    return places
+
+
+# --- as text ----------------------------------------------------------------------------------------------------------
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
+def _row(name: str, *shares: float | None) -> str:
+    return f"  {name:22}" + "".join(f"{_percent(share):>10}" for share in shares)
+
+
+def _head(name: str, *columns: str) -> str:
+    return f"{name:24}" + "".join(f"{column:>10}" for column in columns)
+
+
+def _set_lines(scores: SetScores) -> list[str]:
+    return [
+        f"{scores.n_examples:,} examples, {scores.mean_gold_size:.2f} labels each;"
+        f" {scores.mean_predicted_size:.2f} predicted",
+        "",
+        _head("Label sets (%)", "precision", "recall", "F1"),
+        _row("micro (all labels)", scores.micro_precision, scores.micro_recall, scores.micro_f1),
+        _row("macro (by label)", scores.macro_precision, scores.macro_recall, scores.macro_f1),
+        _row("samples (by example)", scores.samples_precision, scores.samples_recall, scores.samples_f1),
+        _row("Jaccard", scores.jaccard),
+        _row("exact match", scores.exact_match),
+        f"  macro is averaged over the {_MACRO[scores.macro_over].format(scores.n_macro_labels)}",
+    ]
+
+
+def _size_lines(scores: SizeScores) -> list[str]:
+    return [
+        _head("Sizes (%)", "exact", "within 1"),
+        _row("size is the true one", scores.accuracy, scores.accuracy_within_one),
+        _row("as many as stated", scores.agreement, scores.agreement_within_one),
+        f"  {scores.n_stated:,} of {scores.n_examples:,} predictions state a size",
+        "",
+        _head("Flaws (% of outputs)", "repeated", "unknown", "malformed"),
+        _row("with such a label", scores.repeated, scores.unknown, scores.malformed),
+    ]
+
+
+def _keyphrase_lines(scores: KeyphraseScores) -> list[str]:
+    lines = [_head("Keyphrases (%)", "F1@5", "F1@M", "P@M", "R@M", "documents")]
+    for name, kind in (("present", scores.present), ("absent", scores.absent)):
+        row = _row(name, kind.f1_at_5, kind.f1_at_m, kind.precision_at_m, kind.recall_at_m)
+        lines.append(f"{row}{kind.n_documents:>10,}")
+    how = {
+        "one2set": "F1 of precision and recall averaged over all documents (One2Set)",
+        "documents": "F1 averaged over the documents that have such phrases",
+    }
+    return [*lines, f"  {how[scores.average]}"]
+
+
+def _label_lines(scores: Sequence[LabelScore]) -> list[str]:
+    lines = [f"{'true':>8}{'predicted':>11}{'precision':>11}{'recall':>8}{'F1':>8}  label"]
+    for score in scores:
+        shares = f"{_percent(score.precision):>11}{_percent(score.recall):>8}{_percent(score.f1):>8}"
+        lines.append(f"{score.support:>8,}{score.predicted:>11,}{shares}  {score.label}")
+    return lines

@@ -1,0 +1,119 @@
+"""A predicted set with its evidence, and the JSON lines that hold predictions."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from setaug.errors import DataError, FileError
+from setaug.examples import check_labels, json_lines, parse_json_row, shown
+from setaug.files import BROKEN_ARCHIVE, display_name, open_input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """Hold the set that a model predicts for a text, and what it is based on.
+
+    What a model cannot tell, or was not asked for, is None.
+    """
+
+    labels: tuple[str, ...]
+    """The predicted set, in the order written (or the most probable label first)."""
+    size: int | None = None
+    """The size that the model stated before it wrote the labels."""
+    probabilities: Mapping[str, float] | None = None
+    """The probability of each label; a label that is not named has none to speak of."""
+    sizes: Mapping[int, float] | None = None
+    """The model's own distribution over sizes."""
+    generation: str | None = None
+    """The text that the model wrote."""
+    repeated: tuple[str, ...] | None = None
+    """Each further mention of a label that was written before."""
+    unknown: tuple[str, ...] | None = None
+    """Those of the labels that are not in the model's vocabulary."""
+    malformed: tuple[str, ...] | None = None
+    """The parts of the text that are no label."""
+    id: str | int | None = None
+    """The example's id, where it has one."""
+
+    def as_row(self) -> dict[str, Any]:
+        """Give the JSON object that is written for it; what is None is left out.
+
+        Examples
+        --------
+        >>> Prediction(labels=("joy",), size=1, sizes={1: 0.75, 2: 0.25}, id=7).as_row()
+        {'id': 7, 'labels': ['joy'], 'size': 1, 'sizes': {'1': 0.75, '2': 0.25}}
+
+        """
+        row: dict[str, Any] = {"id": self.id, "labels": list(self.labels), "size": self.size}
+        row["generation"] = self.generation
+        for name in ("repeated", "unknown", "malformed"):
+            value = getattr(self, name)
+            row[name] = None if value is None else list(value)
+        row["probabilities"] = None if self.probabilities is None else dict(self.probabilities)
+        row["sizes"] = None if self.sizes is None else {str(size): share for size, share in self.sizes.items()}
+        return {name: value for name, value in row.items() if value is not None}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "Prediction":
+        """Read it back; a row needs nothing but ``labels``."""
+        if "labels" not in row:
+            raise DataError('field "labels" is missing.')
+        lists = {
+            name: _check_strings(row[name], name)
+            for name in ("repeated", "unknown", "malformed")
+            if row.get(name) is not None
+        }
+        size = row.get("size")
+        if size is not None and (type(size) is not int or size < 0):
+            raise DataError(f'"size" must be a whole number, got {shown(size)}.')
+        return cls(
+            labels=check_labels(row["labels"], "labels"),
+            size=size,
+            probabilities=_check_shares(row.get("probabilities"), "probabilities"),
+            sizes=_check_sizes(row.get("sizes")),
+            generation=row.get("generation"),
+            id=row.get("id"),
+            **lists,
+        )
+
+
+def _check_strings(value: object, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise DataError(f'"{name}" must be a list of strings, got {shown(value)}.')
+    return tuple(value)
+
+
+def _check_shares(value: object, name: str) -> dict[str, float] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not all(_is_share(share) for share in value.values()):
+        raise DataError(f'"{name}" must map each to a number from 0 to 1, got {shown(value)}.')
+    return value
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _check_sizes(value: object) -> dict[int, float] | None:
+    shares = _check_shares(value, "sizes")
+    if shares is None:
+        return None
+    if not all(size.isascii() and size.isdigit() for size in shares):
+        raise DataError(f'"sizes" must have whole numbers for names, got {shown(list(shares))}.')
+    return {int(size): share for size, share in shares.items()}
+
+
+def read_predictions(path: str | Path) -> Iterator[Prediction]:
+    """Read the predictions of a JSONL file (also ``.gz``, ``.zst``, or ``-``) one after the other."""
+    name = display_name(path)
+    try:
+        with open_input(path) as stream:
+            for number, line in json_lines(stream):
+                try:
+                    yield Prediction.from_row(parse_json_row(line))
+                except DataError as error:
+                    raise DataError(error.problem, source=name, line=number) from None
+    except BROKEN_ARCHIVE as error:
+        raise FileError(f"{name} is damaged: {error}.") from None

@@ -1,0 +1,131 @@
+"""``setaug evaluate``: what it prints, and what it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from setaug import read_examples
+from setaug.cli import main
+from setaug.metrics import evaluate
+from setaug.predictions import read_predictions
+
+GOLD = [
+    {"id": 1, "text": "a red apple", "labels": ["apple", "fruit"]},
+    {"id": 2, "text": "two green pears", "labels": ["pear", "fruit"]},
+    {"id": 3, "text": "nothing", "labels": []},
+]
+PREDICTIONS = [
+    {"id": 3, "labels": [], "size": 0, "repeated": []},
+    {"id": 1, "labels": ["apple", "plum"], "size": 2, "repeated": ["apple"]},
+    {"id": 2, "labels": ["pear"], "size": 2, "repeated": []},
+]
+
+
+def lines(rows: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gold.jsonl").write_text(lines(GOLD))
+    (tmp_path / "predictions.jsonl").write_text(lines(PREDICTIONS))
+    (tmp_path / "labels.txt").write_bytes("\ufeffapple\r\nfruit\n\npear\nquince".encode())
+    return tmp_path
+
+
+def test_it_prints_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "predictions.jsonl", "gold.jsonl"]) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    assert output.out == evaluate(read_predictions("predictions.jsonl"), read_examples("gold.jsonl")).table() + "\n"
+    assert "3 examples, 1.33 labels each; 1.00 predicted" in output.out
+    assert "macro is averaged over the 3 labels in the true sets" in output.out
+
+
+def test_json_has_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = (
+        "--json --macro-over vocabulary --labels labels.txt --keyphrases --keyphrase-average documents --per-label"
+    )
+    assert main(["evaluate", "predictions.jsonl", "gold.jsonl", *options.split()]) == 0
+    found = json.loads(capsys.readouterr().out)
+    wanted = evaluate(
+        read_predictions("predictions.jsonl"),
+        read_examples("gold.jsonl"),
+        macro_over="vocabulary",
+        vocabulary=["apple", "fruit", "pear", "quince"],
+        keyphrases="documents",
+        per_label=True,
+    )
+    assert found == wanted.as_dict()
+    assert found["sets"]["n_macro_labels"] == 4
+    assert found["sizes"]["unknown"] == pytest.approx(1 / 3)
+    assert found["sizes"]["repeated"] == pytest.approx(1 / 3)
+    assert found["keyphrases"]["present"]["f1_at_m"] == pytest.approx(1.0)
+    assert [row["label"] for row in found["labels"]] == ["fruit", "apple", "pear", "plum"]
+
+
+def test_true_sets_are_read_in_other_formats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "gold.data").write_text('id,body,tags\n2,x,"pear,fruit"\n1,y,"apple,fruit"\n3,z,\n')
+    options = ["--input-kind", "csv", "--text-field", "body", "--labels-field", "tags", "--delimiter", ",", "--json"]
+    assert main(["evaluate", "predictions.jsonl", "gold.data", *options]) == 0
+    from_csv = capsys.readouterr().out
+    assert main(["evaluate", "predictions.jsonl", "gold.jsonl", "--json"]) == 0
+    assert from_csv == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("piped", ["predictions", "gold", "labels"])
+def test_one_input_may_be_standard_input(piped: str, folder: Path) -> None:
+    files = {"predictions": "predictions.jsonl", "gold": "gold.jsonl", "labels": "labels.txt"}
+    names = [*(value if name != piped else "-" for name, value in files.items())]
+    command = [sys.executable, "-m", "setaug", "evaluate", *names[:2], "--labels", names[2]]
+    whole = [sys.executable, "-m", "setaug", "evaluate", *list(files.values())[:2], "--labels", "labels.txt"]
+    stdin = (folder / files[piped]).read_bytes()
+    results = [subprocess.run(c, input=stdin, capture_output=True, check=True, timeout=120) for c in (command, whole)]
+    assert results[0].stdout == results[1].stdout != b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-", "-"], "only one of the inputs can be standard input."),
+        (["predictions.jsonl", "-", "--labels", "-"], "only one of the inputs can be standard input."),
+        (["missing.jsonl", "gold.jsonl"], "cannot read missing.jsonl: No such file or directory."),
+        (["predictions.jsonl", "gold.txt"], "cannot tell the kind of file from its name"),
+        (["predictions.jsonl", "gold.jsonl", "--macro-over", "vocabulary"], "--macro-over vocabulary needs --labels"),
+        (["predictions.jsonl", "gold.jsonl", "--labels", "bad.txt"], "line 2 of bad.txt: invalid UTF-8: b'\\xff'."),
+        (["predictions.jsonl", "gold.jsonl", "--labels", "bad.txt.gz"], "bad.txt.gz is damaged"),
+        (["predictions.jsonl", "gold.jsonl", "--text-field", "body"], 'line 1 of gold.jsonl: field "body" is missing'),
+        (["predictions.jsonl", "gold.jsonl", "--delimiter", ""], "--delimiter must not be empty."),
+        (["gold.jsonl", "empty.jsonl"], "empty.jsonl: there is nothing to score: no examples."),
+        (["empty.jsonl", "gold.jsonl"], "0 predictions for 3 examples, without ids to match."),
+        (["bad.jsonl", "gold.jsonl"], 'line 1 of bad.jsonl: "size" must be a whole number, got -1.'),
+        (["other.jsonl", "gold.jsonl"], "prediction 1 has the id 9, which no example has."),
+    ],
+)
+def test_mistakes_get_one_clear_line_and_exit_code_2(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "empty.jsonl").write_text("\n")
+    (folder / "gold.txt").write_text("")
+    (folder / "bad.txt").write_bytes(b"ok\n\xff\n")
+    (folder / "bad.txt.gz").write_bytes(b"ok\n")
+    (folder / "bad.jsonl").write_text('{"labels": [], "size": -1}\n')
+    (folder / "other.jsonl").write_text('{"labels": [], "id": 9}\n')
+    assert main(["evaluate", *arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("setaug evaluate: ")
+    assert message in output.err
+    assert output.err.count("\n") == 1
+
+
+def test_without_nltk_the_pip_line_is_shown(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "nltk.stem.porter", None)
+    assert main(["evaluate", "predictions.jsonl", "gold.jsonl", "--keyphrases"]) == 2
+    assert "pip install 'setaug[keyphrases]'" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+"""Predictions as JSON lines, and back."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setaug import DataError, FileError
+from setaug.predictions import Prediction, read_predictions
+from tests.strategies import any_label, any_text, label_lists
+
+shares = st.floats(0, 1)
+strings = st.lists(any_text, max_size=3).map(tuple)
+predictions = st.builds(
+    Prediction,
+    labels=label_lists.map(tuple),
+    size=st.none() | st.integers(0, 99),
+    probabilities=st.none() | st.dictionaries(any_label, shares, max_size=3),
+    sizes=st.none() | st.dictionaries(st.integers(0, 30), shares, max_size=3),
+    generation=st.none() | any_text,
+    repeated=st.none() | strings,
+    unknown=st.none() | strings,
+    malformed=st.none() | strings,
+    id=st.none() | st.integers(-(2**40), 2**40) | any_text,
+)
+
+
+@given(predictions)
+def test_a_prediction_comes_back_from_its_row(prediction: Prediction) -> None:
+    row = prediction.as_row()
+    assert None not in row.values()
+    assert Prediction.from_row(json.loads(json.dumps(row))) == prediction
+
+
+def test_labels_are_all_that_a_row_needs() -> None:
+    assert Prediction.from_row({"labels": ["a", "b", "a"], "score": 1}) == Prediction(labels=("a", "b"))
+    assert Prediction.from_row({"labels": [], "size": None, "sizes": None}) == Prediction(labels=())
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"size": 1}, 'field "labels" is missing.'),
+        ({"labels": "joy"}, '"labels" must be a list of strings, got "joy".'),
+        ({"labels": [1]}, '"labels" must be a list of strings, got 1 in it.'),
+        ({"labels": [" "]}, '"labels" holds an empty or blank label: " ".'),
+        ({"labels": [], "size": 1.0}, '"size" must be a whole number, got 1.0.'),
+        ({"labels": [], "size": True}, '"size" must be a whole number, got true.'),
+        ({"labels": [], "size": -1}, '"size" must be a whole number, got -1.'),
+        ({"labels": [], "repeated": "a"}, '"repeated" must be a list of strings, got "a".'),
+        ({"labels": [], "unknown": [1]}, '"unknown" must be a list of strings, got [1].'),
+        ({"labels": [], "malformed": {}}, '"malformed" must be a list of strings, got {}.'),
+        ({"labels": [], "probabilities": [0.5]}, '"probabilities" must map each to a number from 0 to 1, got [0.5].'),
+        (
+            {"labels": [], "probabilities": {"a": 1.5}},
+            '"probabilities" must map each to a number from 0 to 1, got {"a": 1.5}.',
+        ),
+        (
+            {"labels": [], "probabilities": {"a": True}},
+            '"probabilities" must map each to a number from 0 to 1, got {"a": true}.',
+        ),
+        ({"labels": [], "sizes": {"1": "x"}}, '"sizes" must map each to a number from 0 to 1, got {"1": "x"}.'),
+        ({"labels": [], "sizes": {"one": 0.5}}, '"sizes" must have whole numbers for names, got ["one"].'),
+    ],
+)
+def test_bad_rows_say_what_is_wrong_and_where(row: dict[str, object], problem: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as error:
+        Prediction.from_row(row)
+    assert str(error.value) == problem
+    path = tmp_path / "predictions.jsonl"
+    path.write_text('{"labels": []}\n\n' + json.dumps(row) + "\n")
+    with pytest.raises(DataError) as error:
+        list(read_predictions(path))
+    assert str(error.value) == f"line 3 of predictions.jsonl: {problem}"
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_files_are_read_by_suffix_and_blank_lines_are_left_out(suffix: str, tmp_path: Path) -> None:
+    text = b'\xef\xbb\xbf{"labels": ["a"], "id": 1}\r\n\n   \n{"labels": ["b"], "size": 1}'
+    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}[suffix]
+    path = tmp_path / f"predictions.jsonl{suffix}"
+    path.write_bytes(pack(text))
+    assert list(read_predictions(path)) == [Prediction(labels=("a",), id=1), Prediction(labels=("b",), size=1)]
+    path.write_bytes(b"")
+    if not suffix:
+        assert list(read_predictions(path)) == []
+
+
+def test_lines_that_are_no_json_objects_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    for line, problem in (("{", "not valid JSON"), ("[]", "object"), ("3", "object")):
+        path.write_text('{"labels": []}\n' + line + "\n")
+        with pytest.raises(DataError, match=rf"^line 2 of p\.jsonl: .*{problem}"):
+            list(read_predictions(path))
+
+
+def test_a_damaged_archive_and_a_missing_file_are_file_errors(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"labels": []}\n' * 1000)[:-20])
+    with pytest.raises(FileError, match=r"p\.jsonl\.gz is damaged"):
+        list(read_predictions(path))
+    with pytest.raises(FileError, match=r"cannot read .*: No such file"):
+        list(read_predictions(tmp_path / "missing.jsonl"))
