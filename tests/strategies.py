@@ -37,6 +37,17 @@ separators = st.sampled_from(_FIXED_SEPARATORS) | st.text(
     any_char | tricky_char.filter(lambda char: char != "\\"), min_size=1, max_size=4
 ).filter(lambda text: not (text.strip() or text)[0].isalnum() and "\\" not in text)
 
+# --- sequences of tokens ---------------------------------------------------------------------------------------------
+
+END = 0
+"""The token that ends a set; it stands in no other sequence."""
+
+
+def token_sequences(max_token: int = 3, max_length: int = 3) -> st.SearchStrategy[tuple[int, ...]]:
+    """Give short sequences of few tokens, so that many begin alike or are cut out of each other."""
+    return st.lists(st.integers(1, max_token), min_size=1, max_size=max_length).map(tuple)
+
+
 # --- label sets and thresholds ----------------------------------------------------------------------------------------
 
 ALPHABET = "abcdefgh"

@@ -1,4 +1,4 @@
-"""Run the command line: ``python -m setaug``."""
+"""Run the command line as ``python -m setaug``, which ``accelerate launch -m setaug`` needs."""
 
 import sys
 

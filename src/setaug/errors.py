@@ -3,6 +3,7 @@
 SetAugError
 ├── DataError          a row of the input is not what it should be
 ├── FileError          a file cannot be read or written as asked
+├── ModelError         a model cannot be loaded, trained or used as asked
 └── MissingExtraError  an optional dependency is not installed
 
 Bad arguments raise ``ValueError`` or ``TypeError``.
@@ -37,6 +38,10 @@ class DataError(SetAugError):
 
 class FileError(SetAugError):
     """Report a file that cannot be read or written as asked."""
+
+
+class ModelError(SetAugError):
+    """Report a model that cannot be loaded, trained or used as asked."""
 
 
 class MissingExtraError(SetAugError, ImportError):

@@ -13,6 +13,10 @@ from setaug.errors import SetAugError
 COMMANDS = {
     "inspect": "statistics of label sets, the label graph, and whether order will help",
     "augment": "write training pairs: informative label orders, with the set's size",
+    "train": "train a model that writes sets",
+    "predict": "predict the set of each text with a trained model",
+    "evaluate": "score predictions against the true sets",
+    "compare": "is the difference between two models more than chance?",
     "demo": "show all of it on made-up data",
 }
 

@@ -5,26 +5,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
+_COMPILING = "compiling the inner loops; this happens once after an installation"
+
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Give a function that shows the stage, the examples done and their total."""
-    compiling = Timer(2.0, sys.stderr.write, ["compiling the inner loops; this happens once after an installation\n"])
-    compiling.daemon = True
-    compiling.start()
+def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Callable[[str, int, int | None], None]]:
+    """Give a function that shows the stage, the examples done and their total; say what a long start is about."""
+    waiting = Timer(2.0, sys.stderr.write, [waiting_for + "\n"])
+    waiting.daemon = True
+    waiting.start()
     try:
         if not sys.stderr.isatty():
-            yield lambda stage, done, total: compiling.cancel()
+            yield lambda stage, done, total: waiting.cancel()
             return
         with _rich_bar() as show:
 
             def shown(stage: str, done: int, total: int | None) -> None:
-                compiling.cancel()
+                waiting.cancel()
                 show(stage, done, total)
 
             yield shown
     finally:
-        compiling.cancel()
+        waiting.cancel()
 
 
 @contextmanager

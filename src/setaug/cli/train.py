@@ -1,0 +1,221 @@
+"""Train a model that writes sets: any encoder-decoder of Hugging Face, or a small one that starts from nothing.
+
+By default as the paper does (SETAUG): each example is written in its own order and in others, specific labels before
+the general ones that they imply, with the number of labels in front. The other methods are the paper's baselines; they
+train on the same examples with the same number of updates. During training sets are generated for the dev data; the
+checkpoint with the highest F1 (its mean over the sets) is the one that remains.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
+from setaug.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from setaug.examples import Example
+    from setaug.models import SetModel
+
+EXAMPLES = """\
+examples:
+  setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base -o run/
+  setaug train train.jsonl --dev dev.jsonl --model tiny --epochs 10 -o run/
+  setaug train train.jsonl --dev dev.jsonl --model t5-base --method seq2seq --learning-rate 5e-4 -o baseline/
+  setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base --seeds -o runs/       the paper's three seeds
+  setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base -o run/ --resume       go on after a stop
+  accelerate launch --num_processes 8 -m setaug train train.jsonl --model facebook/bart-large -o run/
+"""
+
+_PAPER_SEEDS = (15143, 27122, 999888)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_input(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="where the model and its record go")
+    parser.add_argument("--dev", metavar="FILE", help="examples to choose the best checkpoint with")
+    parser.add_argument(
+        "--model",
+        default="tiny",
+        metavar="NAME",
+        help="a model on the Hugging Face hub, a folder, or tiny: a small one from scratch, no download [tiny]",
+    )
+    parser.add_argument("--resume", action="store_true", help="go on with the run in FOLDER from its last checkpoint")
+    group = parser.add_argument_group("method")
+    group.add_argument(
+        "--method",
+        choices=("setaug", "seq2seq", "random", "frequency", "reversed", "classifier", "set-search"),
+        default="setaug",
+        help="what to train on: informative orders, one random order, random ones, frequent labels first, informative "
+        "orders turned round; or score each label; or write one label at a time [setaug]",
+    )
+    group.add_argument(
+        "--size",
+        action=argparse.BooleanOptionalAction,
+        help="write the set's size first [yes; seq2seq, classifier, set-search: no]",
+    )
+    group.add_argument("--orders", type=int, default=2, metavar="N", help="orders to add per example [2]")
+    add_thresholds(group)
+    group.add_argument("--fresh-orders", action="store_true", help="draw new orders for each epoch")
+    group.add_argument("--separator", default=" | ", metavar="TEXT", help="what stands between labels [' | ']")
+    group.add_argument(
+        "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
+    )
+    group.add_argument(
+        "--vocabulary",
+        default="closed",
+        metavar="closed|open|FILE",
+        help="labels that can be predicted: those of the training data, any text, or also those in FILE, one a line "
+        "[closed]",
+    )
+    _add_training(parser.add_argument_group("training"))
+
+
+def _add_training(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--epochs", type=int, default=3, metavar="N", help="[3]")
+    group.add_argument(
+        "--learning-rate", type=float, metavar="X", help="[1e-5; 1e-3 for tiny]; T5 wants more, 1e-4 to 5e-4"
+    )
+    group.add_argument(
+        "--batch-size", type=int, default=8, metavar="N", help="examples per step, each with all its orders [8]"
+    )
+    group.add_argument("--accumulate", type=int, default=1, metavar="N", help="steps per update [1]")
+    group.add_argument("--max-source-length", type=int, default=120, metavar="N", help="tokens of a text [120]")
+    group.add_argument("--max-target-length", type=int, default=120, metavar="N", help="tokens of a target [120]")
+    group.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16", "float16"),
+        default="float32",
+        help="the latter two are mixed precision [float32]",
+    )
+    group.add_argument("--lora", type=int, metavar="RANK", help="train adapters of this rank instead of all weights")
+    group.add_argument("--patience", type=int, metavar="N", help="stop after N evaluations without a better F1")
+    group.add_argument(
+        "--checkpoint-every", type=int, metavar="N", help="save and evaluate every N updates [after each epoch]"
+    )
+    group.add_argument(
+        "--seeds",
+        type=int,
+        nargs="*",
+        metavar="N",
+        help="train once per seed, each into a folder of its own; without a number the paper's three [15143, into "
+        "FOLDER itself]",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train, once per seed."""
+    with checking_options():
+        models = {seed: _make_model(options, seed) for seed in _seeds(options)}
+    skipped = _skipped(options)
+    train = _read(options, options.input, skipped)
+    dev = None if options.dev is None else _read(options, options.dev, skipped)
+    if skipped is not None:
+        _say(*skipped_lines(skipped))
+    for seed, model in models.items():
+        folder = Path(options.output) / f"seed-{seed}" if options.seeds is not None else Path(options.output)
+        with progress_bar("loading the model") as progress, checking_options():
+            model.fit(train, dev=dev, folder=folder, resume=options.resume, progress=progress)
+        _report(model, folder)
+
+
+def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
+    if options.seeds is None:
+        return _PAPER_SEEDS[:1]
+    return tuple(dict.fromkeys(options.seeds)) or _PAPER_SEEDS
+
+
+def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
+    from setaug.augmenter import SetAugmenter
+    from setaug.models import TrainingSettings, make_model
+
+    training = TrainingSettings(
+        epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        batch_size=options.batch_size,
+        accumulate=options.accumulate,
+        max_source_length=options.max_source_length,
+        max_target_length=options.max_target_length,
+        fresh_orders=options.fresh_orders,
+        precision=options.precision,
+        lora_rank=options.lora,
+        patience=options.patience,
+        checkpoint_every=options.checkpoint_every,
+        seed=seed,
+    )
+    augmenter = SetAugmenter(
+        n_orders=options.orders,
+        min_pmi=options.min_pmi,
+        min_ratio=options.min_ratio,
+        separator=options.separator,
+        template=options.template,
+        random_state=seed,
+    ).check()
+    if options.patience is not None and options.dev is None:
+        raise ValueError("--patience needs --dev: without it there is no score to watch.")
+    return make_model(
+        options.method,
+        options.model,
+        size=options.size,
+        augmenter=augmenter,
+        training=training,
+        vocabulary=_vocabulary(options.vocabulary),
+    )
+
+
+def _vocabulary(given: str) -> Any:
+    if given in ("closed", "open"):
+        return given
+    try:
+        return [line.strip() for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError as error:
+        raise UsageError(f"--vocabulary must be closed, open or a file of labels; {given}: {error.strerror}.") from None
+
+
+def _skipped(options: argparse.Namespace) -> Any:
+    from setaug.examples import Skipped
+
+    return Skipped() if options.skip_bad else None
+
+
+def _read(options: argparse.Namespace, path: str, skipped: Any) -> "list[Example]":
+    from setaug.examples import read_examples
+
+    columns = columns_of(options)
+    examples = list(
+        read_examples(
+            path,
+            text_field=columns.text,
+            labels_field=columns.labels,
+            delimiter=columns.delimiter,
+            kind=options.input_kind,
+            skipped=skipped,
+        )
+    )
+    if not examples:
+        raise UsageError(f"{path} holds no example.")
+    return examples
+
+
+def _report(model: "SetModel", folder: Path) -> None:
+    record: dict[str, Any] = model.record_
+    lines = [
+        f"{folder}: {record['n_examples']:,} examples, {record['n_pairs_per_epoch']:,} pairs per epoch, "
+        f"{record['n_updates']:,} updates in {record['seconds']:.0f} s"
+    ]
+    if record["best_f1"] is not None:
+        lines.append(f"best mean F1 of the sets generated for the dev data: {record['best_f1']:.3f}")
+    counts = {
+        "texts_cut_off": "texts were cut off at --max-source-length",
+        "left_out_targets_too_long": "examples were left out: their labels need more than --max-target-length tokens",
+        "left_out_without_target": "examples were left out: they have no label to write",
+        "dev_labels_unseen_in_training": "labels of the dev data are not in the training data",
+    }
+    lines.extend(f"{record[name]:,} {text}" for name, text in counts.items() if record.get(name))
+    _say(*lines)
+
+
+def _say(*lines: str) -> None:
+    sys.stderr.write("".join(f"{line}\n" for line in lines))

@@ -1,0 +1,247 @@
+"""What all models that are trained here have in common: fit, score, and a folder to keep them in."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import nullcontext
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, Self, cast
+
+import torch
+from sklearn.base import BaseEstimator
+
+from setaug.errors import DataError, ModelError
+from setaug.examples import Data, Example, as_examples
+from setaug.metrics import score_sets
+from setaug.models.folder import begin_run, end_run, is_whole, read_card, read_statistics, save_model, versions
+from setaug.models.quiet import quiet
+from setaug.models.settings import TrainingSettings
+from setaug.models.training import Progress, train
+from setaug.orders.statistics import LabelStatistics
+from setaug.predictions import Prediction
+
+
+class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
+    """Learn to predict sets from texts. After `fit`, ``model_`` and ``tokenizer_`` are those of transformers."""
+
+    kind: ClassVar[str]
+    """The name by which a folder says what it holds."""
+
+    model: str
+    training: TrainingSettings
+
+    def fit(
+        self,
+        data: Data | Iterable[str],
+        labels: Iterable[Collection[str]] | None = None,
+        *,
+        dev: Data | None = None,
+        folder: str | Path | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        data, labels
+            Examples (or rows), or texts and their label sets.
+        dev
+            Examples on which sets are generated during training: the checkpoint with the highest F1 (its mean over
+            the sets) remains. Without it the last one does.
+        folder
+            Where checkpoints, metrics and the trained model go; without it, nothing is kept on disk.
+        resume
+            Go on with the run in this folder from its last checkpoint.
+        progress
+            Is told what is going on: a word, how much is done, and of how much.
+
+        """
+        examples = make_examples(data, labels)
+        dev_examples = list(as_examples(dev)) if dev is not None else []
+        if not examples:
+            raise DataError("the training data is empty.")
+        if dev is not None and not dev_examples:
+            raise DataError("the dev data is empty.")
+        self._check()
+        with TemporaryDirectory() if folder is None else nullcontext(folder) as place, quiet():
+            root = Path(place)
+            begin_run(root, self._run_settings(examples, dev_examples), resume=resume)
+            if resume and is_whole(root):
+                return self._load(root)
+            self._train(examples, dev_examples, root, resume=resume, progress=progress)
+            if folder is not None and self._is_main_process():
+                self.save_pretrained(root)
+                end_run(root)
+        return self
+
+    def _train(
+        self,
+        examples: list[Example],
+        dev: list[Example],
+        root: Path,
+        *,
+        resume: bool,
+        progress: Progress | None,
+    ) -> None:
+        began = time.monotonic()
+        self.statistics_ = LabelStatistics().update(example.labels for example in examples)
+        if not self.statistics_.labels:
+            raise DataError("no training example has a label.")
+        self.largest_ = max(len(example.labels) for example in examples)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.training.seed)
+            self._build(examples)
+        data, collate, counted = self._training_data(examples)
+        record = train(
+            self.model_,
+            data,
+            settings=self.training,
+            learning_rate=self.training.learning_rate or (1e-3 if self.model == "tiny" else 1e-5),
+            collate=collate,
+            score=(lambda: self._dev_scores(dev)) if dev else None,
+            folder=root,
+            resume=resume,
+            progress=progress,
+        )
+        self._finish(dev)
+        known = set(self.statistics_.labels)
+        unseen = {label for example in dev for label in example.labels} - known
+        self.record_ = {
+            "n_examples": len(examples),
+            "n_dev": len(dev),
+            **counted,
+            **record,
+            "dev_labels_unseen_in_training": len(unseen),
+            "dev_examples_with_unseen_labels": sum(not known.issuperset(example.labels) for example in dev),
+            "seconds": round(time.monotonic() - began, 1),
+            "versions": versions(),
+        }
+
+    def _is_main_process(self) -> bool:
+        return not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0
+
+    def _run_settings(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
+        """Tell a run from others: the model's parameters and what it is trained on."""
+        return {**self._settings(), "data": _fingerprint(examples), "dev": _fingerprint(dev)}
+
+    def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
+        scores = score_sets([found.labels for found in self.predict(dev)], [example.labels for example in dev])
+        return {"f1": scores.samples_f1, "micro_f1": scores.micro_f1, "macro_f1": scores.macro_f1}
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise if a parameter makes no sense."""
+
+    @abstractmethod
+    def _build(self, examples: list[Example]) -> None:
+        """Make the model and its tokenizer."""
+
+    @abstractmethod
+    def _training_data(
+        self, examples: list[Example]
+    ) -> tuple[Any, Callable[[Any], dict[str, torch.Tensor]], dict[str, int]]:
+        """Give the training data, how to make a batch of it, and what is to be told about it."""
+
+    def _finish(self, dev: list[Example]) -> None:
+        """Do what is left to do once the weights are trained."""
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Give the parameters as JSON."""
+
+    @abstractmethod
+    def predict(
+        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
+    ) -> list[Prediction]:
+        """Predict the set of each text."""
+
+    def score(self, data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> float:
+        """Give the mean F1 of the predicted sets."""
+        examples = make_examples(data, labels)
+        return score_sets(
+            [found.labels for found in self.predict(examples)], [example.labels for example in examples]
+        ).samples_f1
+
+    def _card(self) -> dict[str, Any]:
+        """Give what a folder has to hold beside the weights, the tokenizer and the statistics."""
+        return {"kind": self.kind, "settings": self._settings(), "largest": self.largest_, "record": self.record_}
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write everything that is needed to predict; `from_pretrained` reads it back."""
+        self._check_fitted()
+        parts = {"model": self.model_, "tokenizer": self.tokenizer_, "statistics": self.statistics_}
+        with quiet():
+            save_model(folder, card=self._card(), **parts)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Self:
+        """Read a model that `save_pretrained` or ``setaug train`` wrote."""
+        card = read_card(folder)
+        if card["kind"] != cls.kind:
+            raise ModelError(f"{folder} holds a model of the kind {card['kind']!r}, not {cls.kind!r}.")
+        try:
+            with quiet():
+                return cls._from_settings(card["settings"])._load(Path(folder))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"{folder} is not what setaug writes ({type(error).__name__}: {error}).") from None
+
+    @classmethod
+    @abstractmethod
+    def _from_settings(cls, settings: dict[str, Any]) -> Self:
+        """Make a model from the parameters that a folder names."""
+
+    def _load(self, folder: Path) -> Self:
+        card = read_card(folder)
+        self.statistics_ = read_statistics(folder)
+        self.largest_ = int(card["largest"])
+        self.record_ = card["record"]
+        self._load_parts(folder, card)
+        if torch.cuda.is_available():
+            self.model_.to("cuda")
+        self.model_.eval()
+        return self
+
+    @abstractmethod
+    def _load_parts(self, folder: Path, card: dict[str, Any]) -> None:
+        """Read the weights, the tokenizer and what `_card` added."""
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
+
+
+def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> list[Example]:
+    """Make examples of examples, of rows, or of texts and label sets."""
+    if labels is None:
+        return list(as_examples(cast(Data, data)))
+    texts, sets = list(data), list(labels)
+    if len(texts) != len(sets):
+        raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
+    return [Example(text, tuple(found)) for text, found in zip(texts, sets, strict=True)]  # type: ignore[arg-type]
+
+
+def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | int | None]]:
+    """Give the texts of texts, examples or rows, and their ids."""
+    if isinstance(data, str):
+        raise TypeError(f"expected texts, got the string {data!r}.")
+    texts: list[str] = []
+    ids: list[str | int | None] = []
+    for item in data:
+        if isinstance(item, str):
+            texts.append(item)
+            ids.append(None)
+        else:
+            (example,) = as_examples(cast(Data, [item]))
+            texts.append(example.text)
+            ids.append(example.id)
+    return texts, ids
+
+
+def _fingerprint(examples: list[Example]) -> str:
+    digest = blake2b(digest_size=8)
+    for example in examples:
+        digest.update(repr((example.text, example.labels)).encode(errors="surrogatepass"))
+    return f"{len(examples)} examples, {digest.hexdigest()}"

@@ -1,0 +1,157 @@
+"""Training data as a model takes it: tokens, padded per batch, inputs of similar length together."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import Dataset, Sampler
+from transformers.trainer_pt_utils import get_length_grouped_indices
+
+from setaug.errors import DataError
+from setaug.examples import Example
+from setaug.models.settings import TrainingSettings
+
+IGNORED = -100
+"""What stands where a target is padded: the loss leaves it out."""
+
+
+class Item(TypedDict):
+    """One example, with all of its targets."""
+
+    input_ids: list[int]
+    targets: list[list[int]]
+
+
+class TrainingSet(Dataset[Item]):
+    """Hold the inputs of all examples, and their targets, which may change from epoch to epoch.
+
+    Parameters
+    ----------
+    inputs
+        The tokens of each text.
+    targets
+        Give the tokens of each example's targets, for an epoch.
+
+    """
+
+    def __init__(self, inputs: list[list[int]], targets: Callable[[int], list[list[list[int]]]]) -> None:
+        self.inputs = inputs
+        self._write = targets
+        self._targets = targets(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Write the targets of an epoch; the training loop calls this at its start."""
+        self._targets = self._write(epoch)
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, at: int) -> Item:
+        return {"input_ids": self.inputs[at], "targets": self._targets[at]}
+
+
+@dataclass(frozen=True)
+class Collator:
+    """Pad a batch of items to its longest input and its longest target."""
+
+    pad: int
+
+    def __call__(self, items: Sequence[Item]) -> dict[str, torch.Tensor]:
+        """Give one row of ``input_ids`` and ``attention_mask`` per example, one row of ``labels`` per target."""
+        inputs = pad_rows([item["input_ids"] for item in items], self.pad)
+        lengths = torch.tensor([len(item["input_ids"]) for item in items])
+        return {
+            "input_ids": inputs,
+            "attention_mask": (torch.arange(inputs.shape[1]) < lengths[:, None]).long(),
+            "n_targets": torch.tensor([len(item["targets"]) for item in items]),
+            "labels": pad_rows([target for item in items for target in item["targets"]], IGNORED),
+        }
+
+
+def pad_rows(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
+    """Make rows of one length of them."""
+    return pad_sequence([torch.tensor(row, dtype=torch.long) for row in rows], batch_first=True, padding_value=value)
+
+
+class LengthGroups(Sampler[int]):
+    """Put inputs of similar length next to each other, in an order that depends on seed and epoch alone.
+
+    transformers' own sampler draws from the global generator, and so would go on differently in a resumed run.
+    """
+
+    def __init__(self, lengths: list[int], batch_size: int, seed: int) -> None:
+        self._lengths, self._batch_size, self._seed = lengths, batch_size, seed
+        self._epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes; the training loop calls this at its start."""
+        self._epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed((self._seed << 16) + self._epoch)
+        order: list[int] = get_length_grouped_indices(self._lengths, self._batch_size, generator=generator)
+        return iter(order)
+
+
+def cut(tokenizer: Any, texts: list[str], limit: int) -> tuple[list[list[int]], int]:
+    """Cut texts into tokens, at most so many each; also say how many texts were longer."""
+    if not texts:
+        return [], 0
+    whole = tokenizer(texts)["input_ids"]
+    n_long = sum(len(ids) > limit for ids in whole)
+    return (tokenizer(texts, truncation=True, max_length=limit)["input_ids"] if n_long else whole), n_long
+
+
+def make_training_set(
+    tokenizer: Any,
+    examples: Sequence[Example],
+    prompts: list[str],
+    *,
+    write: Callable[[Sequence[Example], int], list[list[str]]],
+    target: Callable[[Sequence[int]], list[int]],
+    settings: TrainingSettings,
+) -> tuple[TrainingSet, dict[str, int]]:
+    """Cut examples into tokens; leave out those that cannot be trained on, and count them.
+
+    Parameters
+    ----------
+    write
+        Give the texts of each example's targets, for an epoch.
+    target
+        Make a target of the tokens of a text.
+
+    """
+    inputs, n_cut = cut(tokenizer, prompts, settings.max_source_length)
+
+    def cut_targets(kept: Sequence[Example], epoch: int) -> list[list[list[int]]]:
+        texts = write(kept, epoch)
+        flat = tokenizer([text for each in texts for text in each], add_special_tokens=False)["input_ids"]
+        rest = iter(flat)
+        return [[target(next(rest)) for _ in each] for each in texts]
+
+    first = cut_targets(examples, 0)
+    fits = [max(map(len, each), default=0) <= settings.max_target_length for each in first]
+    kept = [at for at, each in enumerate(first) if each and fits[at]]
+    if not kept:
+        raise DataError(
+            f"no example can be trained on: all targets need more than max_target_length = "
+            f"{settings.max_target_length} tokens, or there are none."
+        )
+    counted = {
+        "n_pairs_per_epoch": sum(len(first[at]) for at in kept),
+        "texts_cut_off": n_cut,
+        "left_out_targets_too_long": fits.count(False),
+        "left_out_without_target": sum(not each for each in first),
+    }
+    chosen = [examples[at] for at in kept]
+    fixed = [first[at] for at in kept]
+
+    def targets_of(epoch: int) -> list[list[list[int]]]:
+        return cut_targets(chosen, epoch) if epoch and settings.fresh_orders else fixed
+
+    return TrainingSet([inputs[at] for at in kept], targets_of), counted

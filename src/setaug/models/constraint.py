@@ -1,0 +1,259 @@
+"""A logits processor for ``model.generate`` that lets a model write nothing but a set."""
+
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any, SupportsIndex
+
+import numpy as np
+import torch
+from transformers import LogitsProcessor
+
+from setaug.codec import SetCodec
+from setaug.decoding.automaton import ClosedSets, OpenSets, Reading, SetAutomaton, Sizes
+from setaug.decoding.pieces import SetPieces, Tokens
+
+MAX_LABEL_TOKENS = 24
+"""In an open vocabulary, a label this long ends as soon as it can."""
+
+
+class SetConstraint(LogitsProcessor):
+    """Let a model write only sets: known labels, none twice, and exactly as many as the size says.
+
+    Works with greedy search, sampling and beams, for encoder-decoders and causal models, with any tokenizer. Give
+    ``max_new_tokens=constraint.max_new_tokens`` to ``generate``: a shorter limit could cut a set off. Where other
+    settings of a generation (``no_repeat_ngram_size``, ``min_new_tokens``) forbid all tokens that a set can go on with,
+    the set goes on all the same.
+
+    Parameters
+    ----------
+    tokenizer
+        The model's tokenizer.
+    labels
+        The labels that may be written; None for an open vocabulary (any text without the separator's first
+        character). Of labels that the tokenizer writes alike only the first is used; `twins` names the others.
+    codec
+        How the model writes sets.
+    sizes
+        How many labels a set may have: a number, or several (a ``range``, say). By default 0 to 20, or to the number of
+        labels where there are fewer. A size in front of the labels is chosen by the model among these.
+    prefix
+        Tokens that ``generate`` forces in front of the output (BART's ``<s>``); `for_model` finds them out.
+    start
+        The place in a row where the output starts; None: where the row ends when a generation begins, which is when a
+        row does not go on with one of the last call's (assisted generation goes back, so name the place for it).
+    before
+        The text right before the output, where it decides how the output is cut into tokens (a prompt that ends
+        without a space needs none).
+    end
+        The token that ends the output; by default the tokenizer's.
+    max_label_tokens
+        In an open vocabulary, a label this long ends as soon as it can.
+
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        labels: Iterable[str] | None = None,
+        *,
+        codec: SetCodec | None = None,
+        sizes: SupportsIndex | Iterable[int] | None = None,
+        prefix: Sequence[int] = (),
+        start: int | None = None,
+        before: str = "",
+        end: int | None = None,
+        max_label_tokens: int = MAX_LABEL_TOKENS,
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.codec = codec or SetCodec()
+        self._max_label_tokens = max_label_tokens
+        self._label_codec = SetCodec(separator=self.codec.separator, size=False)
+        self.start = start
+        self.end = tokenizer.eos_token_id if end is None else end
+        if self.end is None:
+            raise ValueError("the tokenizer has no token that ends a text; name one with end=.")
+        pieces = SetPieces(tokenizer, self.codec, before)
+        self.labels: list[str] | None = None
+        self.twins: dict[str, str] = {}
+        if labels is None:
+            self.sizes = _check_sizes(sizes, None)
+            written = self._written_sizes(pieces)
+            banned = self._banned_in_labels()
+            spaces, separator = pieces.separator()
+            longest = self.sizes.most * (max_label_tokens + len(spaces + separator))
+            self._automaton: SetAutomaton = OpenSets(
+                read_label=self._read_label,
+                separator=separator,
+                spaces=spaces,
+                banned=banned,
+                max_label_tokens=max_label_tokens,
+                sizes=self.sizes,
+                written_sizes=written,
+                end=self.end,
+                prefix=prefix,
+            )
+        else:
+            first, later = self._keep_different(pieces, labels)
+            self.sizes = _check_sizes(sizes, len(later))
+            written = self._written_sizes(pieces)
+            longest = sum(sorted(map(len, later), reverse=True)[: self.sizes.most]) + max(map(len, first or [()]))
+            self._automaton = ClosedSets(
+                later=later,
+                first=first,
+                sizes=self.sizes,
+                written_sizes=written,
+                end=self.end,
+                prefix=prefix,
+            )
+        follows = pieces.later_labels(["a"])[0][0]
+        self.openings = {
+            size: (*prefix, *tokens, follows if size else self.end) for size, tokens in (written or {}).items()
+        }
+        """How a set of each size begins, with the token that shows where the size ends."""
+        self.max_new_tokens = len(prefix) + max(map(len, (written or {0: ()}).values())) + longest + 1
+        self._prompt = torch.empty(0, 0, dtype=torch.long)
+        self._states: dict[Tokens, object] = {}
+
+    @classmethod
+    def for_model(
+        cls, model: Any, tokenizer: Any, labels: Iterable[str] | None = None, **options: Any
+    ) -> "SetConstraint":
+        """Make a constraint that fits a model's way to start and end."""
+        settings = model.generation_config
+        if model.config.is_encoder_decoder:
+            options.setdefault("start", 1)
+            if settings.forced_bos_token_id is not None:
+                options.setdefault("prefix", (settings.forced_bos_token_id,))
+        ends = settings.eos_token_id
+        if isinstance(ends, list):
+            ends = tokenizer.eos_token_id if tokenizer.eos_token_id in ends else ends[0]
+        if ends is not None:
+            options.setdefault("end", ends)
+        return cls(tokenizer, labels, **options)
+
+    def _keep_different(self, pieces: SetPieces, labels: Iterable[str]) -> tuple[list[Tokens] | None, list[Tokens]]:
+        """Keep one of the labels that are written alike, and give its tokens at the start of a text and later."""
+        if isinstance(labels, str):
+            raise TypeError(f"expected labels, got the string {labels!r}.")
+        different = list(dict.fromkeys(labels))
+        if not different:
+            raise ValueError("labels must not be empty; None allows any label.")
+        later = pieces.later_labels(different)
+        first = later if self.codec.size else pieces.first_labels(different)
+        begins: dict[Tokens, str] = {}
+        goes_on: dict[Tokens, str] = {}
+        for label, begin, rest in zip(different, first, later, strict=True):
+            if self.end in begin + rest:
+                raise ValueError(f"the label {label!r} holds the token that ends the output; leave it out.")
+            twin = begins.get(begin) or goes_on.get(rest)
+            if twin is None:
+                begins[begin] = goes_on[rest] = label
+            else:
+                self.twins[label] = twin
+        self.labels = list(goes_on.values())
+        return None if self.codec.size else list(begins), list(goes_on)
+
+    def _written_sizes(self, pieces: SetPieces) -> dict[int, Tokens] | None:
+        if not self.codec.size:
+            return None
+        sizes = sorted(self.sizes.allowed)
+        written = dict(zip(sizes, pieces.sizes(sizes), strict=True))
+        if len(set(written.values())) < len(written):
+            raise ValueError("the tokenizer writes different sizes alike; use SetCodec(size=False), or name sizes=.")
+        return written
+
+    def _banned_in_labels(self) -> Any:
+        mark = self.codec.mark[0]
+        if mark.isspace():
+            raise ValueError(f"in an open vocabulary the separator must not be white space, got {mark!r}.")
+        texts = self.tokenizer.batch_decode([[token] for token in range(len(self.tokenizer))])
+        if not mark.isascii() and any("\ufffd" in text for text in texts):
+            raise ValueError(f"the tokenizer could write {mark!r} byte by byte; choose another separator.")
+        banned = {token for token, text in enumerate(texts) if mark in text}
+        special = {token for token, added in self.tokenizer.added_tokens_decoder.items() if added.special}
+        return np.array(sorted(banned.union(special, self.tokenizer.all_special_ids)), np.int64)
+
+    def _read_label(self, tokens: Tokens) -> str | None:
+        text = self.tokenizer.decode(tokens).strip().removeprefix(self.codec.mark)
+        read = self._label_codec.decode(text)
+        is_cut = text.endswith("\ufffd") and len(tokens) < self._max_label_tokens  # within a letter's bytes
+        if len(read.labels) != 1 or read.malformed or read.repeated or is_cut:
+            return None
+        return read.labels[0]
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Forbid all tokens that no set can go on with."""
+        start = self._find_start(input_ids) if self.start is None else self.start
+        rows = [tuple(row) for row in input_ids[:, start:].tolist()]
+        self._states = {row: self._state(row) for row in dict.fromkeys(rows)}
+        allowed = torch.zeros(scores.shape, dtype=torch.bool)
+        for at, row in enumerate(rows):
+            state = self._states[row]
+            if state is None:  # a beam that only goes on because nothing better was left; it cannot win
+                allowed[at, self.end] = True
+                continue
+            choices = self._automaton.choices(state)
+            if choices.are_banned:
+                allowed[at, : len(self.tokenizer)] = True  # a model may have more places than there are tokens
+            allowed[at, torch.from_numpy(choices.tokens)] = not choices.are_banned
+        allowed = allowed.to(scores.device)
+        masked = scores.masked_fill(~allowed, -torch.inf)
+        has_none = masked.amax(dim=-1, keepdim=True) == -torch.inf
+        if not rows[0] and has_none.all():
+            raise ValueError(
+                "no token is left to start with: something forces another one to stand first. "
+                "Make the constraint with SetConstraint.for_model(model, tokenizer, ...), or name it as prefix=."
+            )
+        # What stands before in the list has forbidden all that a set can go on with; it is to be a set nevertheless.
+        return masked.masked_fill(has_none & allowed, 0) if has_none.any() else masked
+
+    def _find_start(self, input_ids: torch.Tensor) -> int:
+        """Tell where the output starts: where it did before, if each row goes on with one of the last call's."""
+        start = self._prompt.shape[1]
+        if (
+            input_ids.shape[1] > start
+            and torch.equal(input_ids[:, :start], self._prompt.to(input_ids.device))
+            and all(tuple(row) in self._states for row in input_ids[:, start:-1].tolist())
+        ):
+            return start
+        self._prompt = input_ids.clone()
+        return input_ids.shape[1]
+
+    def _state(self, tokens: Tokens) -> object | None:
+        if not tokens or tokens[:-1] not in self._states:
+            return self._walk(tokens)
+        before = self._states[tokens[:-1]]
+        return None if before is None else self._automaton.step(before, tokens[-1])
+
+    def _walk(self, tokens: Sequence[int]) -> object | None:
+        state: object | None = self._automaton.start()
+        for token in tokens:
+            state = None if state is None else self._automaton.step(state, token)
+        return state
+
+    def read(self, tokens: Sequence[int]) -> tuple[tuple[str, ...], int | None] | None:
+        """Read the labels and the size that were written (without what stands before the output).
+
+        None where the tokens are no set that the constraint allows, or were cut off.
+        """
+        state = self._walk([int(token) for token in tokens])
+        reading = None if state is None else self._automaton.reading(state)
+        if reading is None or not reading.has_ended:
+            return None
+        return self._named(reading), reading.size
+
+    def _named(self, reading: Reading) -> tuple[str, ...]:
+        return tuple(label if isinstance(label, str) else (self.labels or [])[label] for label in reading.labels)
+
+
+def _check_sizes(sizes: SupportsIndex | Iterable[int] | None, n_labels: int | None) -> Sizes:
+    most = 20 if n_labels is None else min(n_labels, 20)
+    given = range(most + 1) if sizes is None else [sizes] if isinstance(sizes, SupportsIndex) else sizes
+    allowed = frozenset(map(index, given))
+    if not allowed or min(allowed) < 0:
+        raise ValueError(f"sizes must be numbers from 0 on, got {sorted(allowed)}.")
+    if n_labels is not None and max(allowed) > n_labels:
+        if min(allowed) > n_labels:
+            raise ValueError(f"there are only {n_labels} labels, too few for a set of {min(allowed)}.")
+        allowed = frozenset(size for size in allowed if size <= n_labels)
+    return Sizes(allowed)

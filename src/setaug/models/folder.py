@@ -1,0 +1,99 @@
+"""A model folder: what transformers writes, and beside it ``setaug.json`` and the label statistics.
+
+``setaug.json`` is written last, so that a folder that has it is whole.
+"""
+
+import os
+import platform
+import shutil
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from setaug.errors import ModelError
+from setaug.files import open_output
+from setaug.orders.statistics import LabelStatistics
+
+CARD = "setaug.json"
+_STATISTICS = "statistics.json"
+
+
+def versions() -> dict[str, str]:
+    """Name the versions that a model was made with."""
+    packages = ("setaug", "torch", "transformers", "tokenizers", "accelerate", "numpy")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def save_model(
+    folder: str | Path, *, model: Any, tokenizer: Any, statistics: LabelStatistics, card: dict[str, Any]
+) -> None:
+    """Write a model folder; files of that name in it are replaced once all new ones are there."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target, prefix=".saving-") as beside:
+        model.save_pretrained(beside)
+        tokenizer.save_pretrained(beside)
+        statistics.save(Path(beside) / _STATISTICS)
+        (target / CARD).unlink(missing_ok=True)
+        for path in Path(beside).iterdir():
+            os.replace(path, target / path.name)
+    with open_output(target / CARD) as stream:
+        stream.write(orjson.dumps(card, option=orjson.OPT_INDENT_2))
+
+
+def is_whole(folder: str | Path) -> bool:
+    """Tell whether a folder holds a model that was saved to its end."""
+    return (Path(folder) / CARD).is_file()
+
+
+def read_card(folder: str | Path) -> dict[str, Any]:
+    """Read ``setaug.json``."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise ModelError(f"there is no model folder {folder}.")
+    try:
+        card = orjson.loads((path / CARD).read_bytes())
+    except FileNotFoundError:
+        hint = "; the run that writes it was not finished (setaug train --resume)" if has_run(path) else ""
+        raise ModelError(f"the folder {folder} holds no model of setaug: {CARD} is missing{hint}.") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path / CARD} cannot be read: {error}.") from None
+    if not isinstance(card, dict) or "kind" not in card:
+        raise ModelError(f"{path / CARD} is not what setaug writes: it names no kind of model.")
+    return card
+
+
+def read_statistics(folder: str | Path) -> LabelStatistics:
+    """Read the label statistics."""
+    return LabelStatistics.load(Path(folder) / _STATISTICS)
+
+
+def has_run(folder: Path) -> bool:
+    """Tell whether a run has begun here."""
+    return (folder / "run.json").exists()
+
+
+def begin_run(folder: Path, settings: dict[str, Any], *, resume: bool) -> None:
+    """Note the settings of a run, or check that a run that goes on has the same ones."""
+    path = folder / "run.json"
+    settings = orjson.loads(orjson.dumps(settings))
+    if resume and path.exists():
+        before = orjson.loads(path.read_bytes())
+        changed = [name for name in settings if before.get(name) != settings[name]]
+        if changed:
+            was = ", ".join(f"{name} {before.get(name)!r} (now {settings[name]!r})" for name in changed)
+            raise ModelError(f"the run in {folder} was begun with other settings: {was}.")
+        return
+    if has_run(folder) or is_whole(folder):
+        raise ModelError(f"{folder} holds an earlier run; go on with it (--resume), or choose another folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    with open_output(path) as stream:
+        stream.write(orjson.dumps(settings, option=orjson.OPT_INDENT_2))
+
+
+def end_run(folder: Path) -> None:
+    """Remove the checkpoints of a run whose model is saved."""
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)

@@ -1,0 +1,188 @@
+"""Write sets with a trained encoder-decoder: batches, the constraint, the model's own distribution over sizes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import torch
+
+from setaug.codec import SetCodec
+from setaug.decoding.settings import Decoding
+from setaug.models.batches import IGNORED, cut, pad_rows
+from setaug.models.constraint import SetConstraint
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Hold one generation, read."""
+
+    text: str
+    labels: tuple[str, ...]
+    size: int | None = None
+    repeated: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    malformed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """Let a model write sets.
+
+    Parameters
+    ----------
+    labels
+        The known labels; None for an open vocabulary.
+    largest
+        The size of the largest training set.
+    max_label_tokens
+        In an open vocabulary, a label this long ends as soon as it can.
+
+    """
+
+    model: Any
+    tokenizer: Any
+    codec: SetCodec
+    labels: Sequence[str] | None
+    largest: int
+    max_source_length: int
+    max_target_length: int
+    max_label_tokens: int
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """The tokens that stand in front of each target."""
+        forced = self.model.generation_config.forced_bos_token_id
+        return () if forced is None else (forced,)
+
+    def target(self, tokens: Sequence[int]) -> list[int]:
+        """Make a training target of the tokens of a text."""
+        return [*self.prefix, *tokens, self.model.generation_config.eos_token_id]
+
+    @cached_property
+    def _constraints(self) -> dict[range, SetConstraint]:
+        return {}
+
+    def constraint(self, sizes: range) -> SetConstraint:
+        """Make the constraint for these sizes, once."""
+        if sizes not in self._constraints:
+            self._constraints[sizes] = SetConstraint.for_model(
+                self.model,
+                self.tokenizer,
+                self.labels,
+                codec=self.codec,
+                sizes=sizes,
+                max_label_tokens=self.max_label_tokens,
+            )
+        return self._constraints[sizes]
+
+    @cached_property
+    def _spellings(self) -> dict[str, str]:
+        """Labels by what the tokenizer makes of them, where that is something else."""
+        labels = list(self.labels or ())
+        codes = self.tokenizer(labels, add_special_tokens=False)["input_ids"] if labels else []
+        written = self.tokenizer.batch_decode(codes, skip_special_tokens=True)
+        pairs = zip(written, labels, strict=True)
+        known = set(labels)
+        return {text.strip(): label for text, label in pairs if text.strip() not in known}
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.labels or ())
+
+    def write(
+        self, prompts: Sequence[str], decoding: Decoding, *, n_each: int = 1, progress: Progress | None = None
+    ) -> list[list[Written]]:
+        """Write `n_each` sets for each prompt."""
+        constraint = self.constraint(decoding.sizes(self.largest)) if decoding.constrained else None
+        limit = self.max_target_length if constraint is None else constraint.max_new_tokens
+        options = {**decoding.options(), "max_new_tokens": self._room(limit), "num_return_sequences": n_each}
+        if constraint is not None:
+            options["logits_processor"] = [constraint]
+        read = self._read_text if constraint is None else self._read_set(constraint)
+        written: list[list[Written]] = [[] for _ in prompts]
+        n_done = 0
+        with self._generating(decoding.seed):
+            for rows, batch in self._batches(prompts, max(decoding.batch_size // n_each, 1)):
+                outputs = self.model.generate(**batch, **options).tolist()
+                for at, output in enumerate(outputs):
+                    written[rows[at // n_each]].append(read(output[1:]))
+                n_done += len(rows)
+                if progress is not None:
+                    progress("writing", n_done, len(prompts))
+        return written
+
+    def _room(self, limit: int) -> int:
+        """Stay within the places for which a model has learnt positions."""
+        places = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        return limit if places is None else min(limit, places - 2)
+
+    def _batches(self, prompts: Sequence[str], size: int) -> Iterator[tuple[list[int], dict[str, torch.Tensor]]]:
+        """Give batches of prompts of similar length, each with the places of its prompts."""
+        inputs, _ = cut(self.tokenizer, list(prompts), self.max_source_length)
+        order = sorted(range(len(inputs)), key=lambda at: len(inputs[at]))
+        for start in range(0, len(order), size):
+            rows = order[start : start + size]
+            ids = pad_rows([inputs[at] for at in rows], self.model.generation_config.pad_token_id)
+            lengths = torch.tensor([len(inputs[at]) for at in rows])
+            mask = (torch.arange(ids.shape[1]) < lengths[:, None]).long()
+            yield rows, {"input_ids": ids.to(self.model.device), "attention_mask": mask.to(self.model.device)}
+
+    @contextmanager
+    def _generating(self, seed: int) -> Iterator[None]:
+        """Draw from the seed alone, and leave the global generators and the model's mode as they were."""
+        was_training = self.model.training
+        self.model.eval()
+        devices = [] if self.model.device.type == "cpu" else [self.model.device]
+        with torch.random.fork_rng(devices), torch.inference_mode():
+            torch.manual_seed(seed)
+            yield
+        self.model.train(was_training)
+
+    def _read_set(self, constraint: SetConstraint) -> Callable[[list[int]], Written]:
+        def read(tokens: list[int]) -> Written:
+            text = self.tokenizer.decode(tokens, skip_special_tokens=True)
+            found = constraint.read(tokens)
+            if found is None:  # cut off: a model with too few places
+                return self._read_text(tokens)
+            return Written(text, found[0], found[1])
+
+        return read
+
+    def _read_text(self, tokens: list[int]) -> Written:
+        text = self.tokenizer.decode(tokens, skip_special_tokens=True)
+        read = self.codec.decode(text)
+        labels = tuple(dict.fromkeys(self._spellings.get(label, label) for label in read.labels))
+        unknown = () if self.labels is None else tuple(label for label in labels if label not in self._known)
+        return Written(text, labels, read.size, read.repeated, unknown, read.malformed)
+
+    def sizes(self, prompts: Sequence[str], decoding: Decoding) -> list[dict[int, float]]:
+        """Give the model's own distribution over the sizes, which stand in front of the labels."""
+        openings = self.constraint(decoding.sizes(self.largest)).openings
+        sizes = list(openings)
+        targets = pad_rows(list(openings.values()), IGNORED)
+        found: list[dict[int, float]] = [{} for _ in prompts]
+        with self._generating(0):
+            for rows, batch in self._batches(prompts, max(decoding.batch_size // len(sizes), 1)):
+                scores = self._score(batch, targets.to(self.model.device))
+                for row, shares in zip(rows, torch.softmax(scores, dim=1).tolist(), strict=True):
+                    found[row] = dict(zip(sizes, shares, strict=True))
+        return found
+
+    def _score(self, batch: dict[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
+        """Give the log-probability of each target for each input."""
+        n_inputs, n_targets = len(batch["input_ids"]), len(targets)
+        states = self.model.get_encoder()(**batch).last_hidden_state
+        labels = targets.repeat(n_inputs, 1)
+        logits = self.model(
+            encoder_outputs=(states.repeat_interleave(n_targets, dim=0),),
+            attention_mask=batch["attention_mask"].repeat_interleave(n_targets, dim=0),
+            labels=labels,
+        ).logits
+        losses = torch.nn.functional.cross_entropy(
+            logits.float().transpose(1, 2), labels, reduction="none", ignore_index=IGNORED
+        )
+        return -losses.sum(dim=1).view(n_inputs, n_targets)

@@ -1,0 +1,257 @@
+"""SETAUG as a model: any encoder-decoder, trained on informative orders with sizes, that gives sets."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+
+from setaug.augmenter import SetAugmenter
+from setaug.decoding.calibration import Calibration
+from setaug.decoding.choice import choose, label_shares, size_shares
+from setaug.decoding.settings import Decoding
+from setaug.errors import DataError
+from setaug.examples import Data, Example, check_labels
+from setaug.models import targets
+from setaug.models.adapters import add_adapters
+from setaug.models.base import SetModel, make_examples, make_texts
+from setaug.models.batches import Collator, TrainingSet, make_training_set
+from setaug.models.generation import Writer, Written
+from setaug.models.pretrained import load_encoder_decoder
+from setaug.models.settings import TrainingSettings
+from setaug.models.tiny import tiny_encoder_decoder, train_tokenizer
+from setaug.models.training import Progress
+from setaug.orders.statistics import LabelStatistics
+from setaug.predictions import Prediction
+
+
+class SetGenerator(SetModel):
+    """Train any encoder-decoder to write sets, and read its output as sets.
+
+    Parameters
+    ----------
+    model
+        The name of a model on the Hugging Face hub, a folder, or ``tiny``: a small one that starts from nothing.
+    augmenter
+        Which orders to train on, and how sets are written; by default SETAUG's (specific labels first, with sizes).
+    one_order
+        Whether to train on one random order per example instead, as often (the paper's seq2seq baseline).
+    vocabulary
+        ``closed``: the labels of the training data are all there are; ``open``: any text can be a label; or a list of
+        further labels that may be written.
+    training, decoding
+        How to train, and how to get sets from the trained model.
+
+    Examples
+    --------
+    >>> from setaug.sample import sample_examples
+    >>> examples = list(sample_examples(64))
+    >>> model = SetGenerator("tiny", training=TrainingSettings(epochs=1)).fit(examples)
+    >>> prediction = model.predict(["On Monday: Lorries must take the long way round."])[0]
+    >>> set(prediction.labels) <= set(model.labels_), len(prediction.labels) == prediction.size
+    (True, True)
+
+    """
+
+    kind: ClassVar[str] = "generator"
+
+    def __init__(
+        self,
+        model: str = "tiny",
+        *,
+        augmenter: SetAugmenter | None = None,
+        one_order: bool = False,
+        vocabulary: str | Sequence[str] = "closed",
+        training: TrainingSettings | None = None,
+        decoding: Decoding | None = None,
+    ) -> None:
+        self.model = model
+        self.augmenter = augmenter or SetAugmenter()
+        self.one_order = one_order
+        self.vocabulary = vocabulary
+        self.training = training or TrainingSettings()
+        self.decoding = decoding or Decoding()
+
+    def _check(self) -> None:
+        self.augmenter.check()
+        if isinstance(self.vocabulary, str):
+            if self.vocabulary not in ("closed", "open"):
+                raise ValueError(f"vocabulary must be closed, open, or a list of labels, got {self.vocabulary!r}.")
+        else:
+            check_labels(self.vocabulary, "vocabulary")
+        if self.one_order and self.training.fresh_orders:
+            raise ValueError("one order cannot be fresh in each epoch; random orders can.")
+
+    def _build(self, examples: list[Example]) -> None:
+        self.augmenter.statistics_ = self.statistics_
+        self.labels_ = known_labels(self.statistics_, self.vocabulary)
+        if self.model == "tiny":
+            longest = max(self.training.max_source_length, self.training.max_target_length)
+            written = (self.augmenter.codec.encode(example.labels) for example in examples)
+            self.tokenizer_ = train_tokenizer([*map(self._prompt, examples), *written])
+            self.model_ = tiny_encoder_decoder(self.tokenizer_, max_length=longest, seed=self.training.seed)
+        else:
+            self.model_, self.tokenizer_ = load_encoder_decoder(self.model)
+        self.max_label_tokens_ = _longest(self.tokenizer_, self.statistics_.labels)
+        self.calibration_: Calibration | None = None
+        self._writer_of: tuple[Any, Writer] | None = None
+        if self.training.lora_rank is not None:
+            self.model_ = add_adapters(self.model_, self.training.lora_rank)
+
+    def _prompt(self, example: Example | str) -> str:
+        before, after = self.augmenter.around_text
+        return before + (example if isinstance(example, str) else example.text) + after
+
+    @property
+    def _writer(self) -> Writer:
+        self._check_fitted()
+        if self._writer_of is None or self._writer_of[0] is not self.model_:
+            writer = Writer(
+                model=self.model_,
+                tokenizer=self.tokenizer_,
+                codec=self.augmenter.codec,
+                labels=self.labels_,
+                largest=self.largest_,
+                max_source_length=self.training.max_source_length,
+                max_target_length=self.training.max_target_length,
+                max_label_tokens=self.max_label_tokens_,
+            )
+            self._writer_of = self.model_, writer
+        return self._writer_of[1]
+
+    def _training_data(
+        self, examples: list[Example]
+    ) -> tuple[TrainingSet, Callable[[Any], dict[str, torch.Tensor]], dict[str, int]]:
+        write = targets.one_order if self.one_order else targets.orders
+        data, counted = make_training_set(
+            self.tokenizer_,
+            examples,
+            [self._prompt(example) for example in examples],
+            write=lambda kept, epoch: write(self.augmenter, kept, epoch if self.training.fresh_orders else 0),
+            target=self._writer.target,
+            settings=self.training,
+        )
+        return data, Collator(self.model_.config.pad_token_id), counted
+
+    def _finish(self, dev: list[Example]) -> None:
+        if self.training.lora_rank is not None:
+            self.model_ = self.model_.merge_and_unload()
+
+    def predict(
+        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
+    ) -> list[Prediction]:
+        """Predict the set of each text (or example, or row).
+
+        Parameters
+        ----------
+        changes
+            Changes to `decoding` for this call: ``samples=16`` adds probabilities, ``size_is=3`` asks for three labels.
+
+        """
+        decoding = replace(self.decoding, **changes)
+        texts, ids = make_texts(data)
+        prompts = [self._prompt(text) for text in texts]
+        if decoding.samples:
+            return self._predict_by_samples(prompts, ids, decoding, progress)
+        written = self._writer.write(prompts, decoding, progress=progress)
+        return [as_prediction(one, key) for (one,), key in zip(written, ids, strict=True)]
+
+    def _predict_by_samples(
+        self, prompts: list[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
+    ) -> list[Prediction]:
+        way = decoding if decoding.does_sample else replace(decoding, name="random")
+        written = self._writer.write(prompts, way, n_each=decoding.samples, progress=progress)
+        writes_sizes = self.augmenter.size and decoding.constrained
+        own_sizes = self._writer.sizes(prompts, decoding) if writes_sizes else None
+        found = []
+        for at, (key, ones) in enumerate(zip(ids, written, strict=True)):
+            sets = [one.labels for one in ones]
+            shares = label_shares(sets)
+            probabilities = self.calibration_(shares) if self.calibration_ is not None else shares
+            sizes = size_shares(sets) if own_sizes is None else own_sizes[at]
+            labels = choose(
+                decoding.choose, sets, probabilities=probabilities, sizes=sizes, threshold=decoding.threshold
+            )
+            unknown = None if self.labels_ is None else tuple(label for label in labels if label not in self._known)
+            prediction = Prediction(labels=labels, probabilities=probabilities, sizes=sizes, unknown=unknown, id=key)
+            found.append(prediction)
+        return found
+
+    @property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.labels_ or ())
+
+    def calibrate(self, data: Data, *, progress: Progress | None = None, **changes: Any) -> Self:
+        """Learn on dev data what the share of samples that hold a label is worth; then probabilities are calibrated."""
+        decoding = replace(self.decoding, **changes)
+        if not decoding.samples:
+            raise ValueError("calibration is about the shares of samples; ask for some (samples=16, say).")
+        examples = make_examples(data)
+        if not examples:
+            raise DataError("the data to calibrate with is empty.")
+        self.calibration_ = None
+        shares = [found.probabilities or {} for found in self.predict(examples, progress=progress, **changes)]
+        self.calibration_ = Calibration.fit(shares, [example.labels for example in examples])
+        return self
+
+    def _settings(self) -> dict[str, Any]:
+        vocabulary = self.vocabulary if isinstance(self.vocabulary, str) else list(self.vocabulary)
+        return {
+            "model": self.model,
+            "augmenter": asdict(self.augmenter),
+            "one_order": self.one_order,
+            "vocabulary": vocabulary,
+            "training": asdict(self.training),
+            "decoding": asdict(self.decoding),
+        }
+
+    @classmethod
+    def _from_settings(cls, settings: dict[str, Any]) -> Self:
+        parts = {"augmenter": SetAugmenter, "training": TrainingSettings, "decoding": Decoding}
+        made = {name: make(**settings[name]) for name, make in parts.items()}
+        return cls(**{**settings, **made})
+
+    def _card(self) -> dict[str, Any]:
+        calibration = None if self.calibration_ is None else self.calibration_.as_dict()
+        return {
+            **super()._card(),
+            "labels": self.labels_,
+            "max_label_tokens": self.max_label_tokens_,
+            "calibration": calibration,
+        }
+
+    def _load_parts(self, folder: Path, card: dict[str, Any]) -> None:
+        self.augmenter.statistics_ = self.statistics_
+        self.labels_ = card["labels"]
+        self.max_label_tokens_ = card["max_label_tokens"]
+        self.calibration_ = None if card["calibration"] is None else Calibration.from_dict(card["calibration"])
+        self._writer_of = None
+        self.model_, self.tokenizer_ = load_encoder_decoder(str(folder))
+
+
+def known_labels(statistics: LabelStatistics, vocabulary: str | Sequence[str]) -> list[str] | None:
+    """Give the labels that may be written, frequent ones first; None for an open vocabulary."""
+    if vocabulary == "open":
+        return None
+    counted = zip(statistics.labels, statistics.counts.tolist(), strict=True)
+    seen = [label for label, _ in sorted(counted, key=lambda pair: (-pair[1], pair[0]))]
+    return seen if isinstance(vocabulary, str) else list(dict.fromkeys([*seen, *vocabulary]))
+
+
+def _longest(tokenizer: Any, labels: list[str]) -> int:
+    """Give the number of tokens of the longest label, and some more."""
+    return max(map(len, tokenizer([" " + label for label in labels], add_special_tokens=False)["input_ids"])) + 4
+
+
+def as_prediction(written: Written, key: str | int | None) -> Prediction:
+    """Make a prediction of one generation."""
+    return Prediction(
+        labels=written.labels,
+        size=written.size,
+        generation=written.text,
+        repeated=written.repeated,
+        unknown=written.unknown,
+        malformed=written.malformed,
+        id=key,
+    )

@@ -1,0 +1,96 @@
+"""Load pretrained models by hub name or folder: safetensors only, no remote code, one clear sentence on failure."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from transformers import (
+    AutoConfig,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    GenerationConfig,
+)
+
+from setaug.errors import ModelError
+
+_FAILURES = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, ImportError, SafetensorError)
+"""What transformers raises for a model that is missing, broken or of another kind."""
+
+
+def load_encoder_decoder(name: str) -> tuple[Any, Any]:
+    """Load an encoder-decoder and its tokenizer."""
+    if not getattr(_load(name, AutoConfig), "is_encoder_decoder", False):
+        kind = _load(name, AutoConfig).model_type
+        raise ModelError(f"{name} is no encoder-decoder (it is of the kind {kind!r}); BART, T5 and their like are.")
+    model, tokenizer = _load(name, AutoModelForSeq2SeqLM, use_safetensors=True), load_tokenizer(name)
+    _settle(name, model, tokenizer)
+    return model, tokenizer
+
+
+def _settle(name: str, model: Any, tokenizer: Any) -> None:
+    """Settle which tokens start, end and fill a target, and drop settings of another task (a summary's length, say)."""
+    settings = model.generation_config
+    start, end, pad = settings.decoder_start_token_id, settings.eos_token_id, settings.pad_token_id
+    end = end[0] if isinstance(end, list) else end
+    tokens = {
+        "decoder_start_token_id": _first(start, model.config, "decoder_start_token_id", tokenizer.cls_token_id),
+        "eos_token_id": _first(end, model.config, "eos_token_id", tokenizer.eos_token_id, tokenizer.sep_token_id),
+        "pad_token_id": _first(pad, model.config, "pad_token_id", tokenizer.pad_token_id),
+    }
+    for kind, token in tokens.items():
+        if token is None:
+            raise ModelError(f"{name} names no {kind}, without which it cannot be trained to write.")
+        setattr(model.config, kind, token)
+    model.generation_config = GenerationConfig(**tokens, forced_bos_token_id=settings.forced_bos_token_id)
+
+
+def _first(token: int | None, config: Any, name: str, *others: int | None) -> int | None:
+    return next((one for one in (token, getattr(config, name, None), *others) if one is not None), None)
+
+
+def load_for_classification(name: str, labels: list[str]) -> tuple[Any, Any]:
+    """Load an encoder or encoder-decoder with a new head that scores each label, and its tokenizer."""
+    options = {
+        "num_labels": len(labels),
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: at for at, label in enumerate(labels)},
+        "problem_type": "multi_label_classification",
+        "ignore_mismatched_sizes": True,
+    }
+    return _load(name, AutoModelForSequenceClassification, use_safetensors=True, **options), load_tokenizer(name)
+
+
+def load_saved_classifier(folder: str) -> tuple[Any, Any]:
+    """Load a model that scores labels, with its head."""
+    return _load(folder, AutoModelForSequenceClassification, use_safetensors=True), load_tokenizer(folder)
+
+
+def load_tokenizer(name: str) -> Any:
+    """Load a tokenizer."""
+    return _load(name, AutoTokenizer)
+
+
+def _load(name: str, kind: Any, **options: Any) -> Any:
+    folder = Path(name)
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ModelError(f"the folder {name} holds no model: config.json is missing.")
+        _check_config(folder / "config.json")
+    elif folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"there is no model folder {name}.")
+    try:
+        return kind.from_pretrained(name, trust_remote_code=False, **options)
+    except _FAILURES as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise ModelError(f"cannot load {name}: {first_line or type(error).__name__}") from None
+
+
+def _check_config(path: Path) -> None:
+    try:
+        config = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read: {error}.") from None
+    if not isinstance(config, dict) or "model_type" not in config:
+        raise ModelError(f"{path} names no model_type, so it is no model of transformers.")

@@ -1,0 +1,75 @@
+"""The paper's SET SEARCH: learn to write one label at a time, and take all different ones that a beam search finds."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import torch
+
+from setaug.decoding.settings import Decoding
+from setaug.examples import Data, Example
+from setaug.models import targets
+from setaug.models.base import make_texts
+from setaug.models.batches import Collator, TrainingSet, make_training_set
+from setaug.models.generator import SetGenerator
+from setaug.models.training import Progress
+from setaug.predictions import Prediction
+
+
+class SetSearch(SetGenerator):
+    """Train on one pair per label; predict with a beam as wide as the largest training set.
+
+    The parameters are those of `SetGenerator`; there are no orders, and no sizes. With ``constrained`` on, only known
+    labels are found.
+    """
+
+    kind: ClassVar[str] = "set-search"
+
+    def _training_data(
+        self, examples: list[Example]
+    ) -> tuple[TrainingSet, Callable[[Any], dict[str, torch.Tensor]], dict[str, int]]:
+        data, counted = make_training_set(
+            self.tokenizer_,
+            examples,
+            [self._prompt(example) for example in examples],
+            write=lambda kept, epoch: targets.each_label(self.augmenter, kept, epoch),
+            target=self._writer.target,
+            settings=self.training,
+        )
+        return data, Collator(self.model_.config.pad_token_id), counted
+
+    def _check(self) -> None:
+        super()._check()
+        if self.augmenter.size:
+            raise ValueError("set search writes one label at a time, so it writes no sizes.")
+        if self.training.fresh_orders:
+            raise ValueError("set search has no orders that could be fresh in each epoch.")
+
+    def predict(
+        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
+    ) -> list[Prediction]:
+        """Predict the set of each text: the different labels that the beam search found, the best first."""
+        decoding = replace(self.decoding, **changes)
+        if decoding.samples or decoding.size_is is not None or decoding.max_size is not None or decoding.min_size:
+            raise ValueError("set search has neither samples nor sizes to ask for.")
+        beam = max(self.largest_, 1)
+        search = Decoding(
+            name="beam",
+            n_beams=beam,
+            constrained=False,
+            batch_size=max(decoding.batch_size // beam, 1),
+            seed=decoding.seed,
+        )
+        if decoding.constrained:
+            search = replace(search, constrained=True, size_is=1)
+        texts, keys = make_texts(data)
+        found = self._writer.write([self._prompt(text) for text in texts], search, n_each=beam, progress=progress)
+        return [self._unite(ones, key) for ones, key in zip(found, keys, strict=True)]
+
+    def _unite(self, ones: list[Any], key: str | int | None) -> Prediction:
+        written = [label for one in ones for label in one.labels]
+        labels = tuple(dict.fromkeys(written))
+        unknown = tuple(dict.fromkeys(label for one in ones for label in one.unknown))
+        repeated = tuple(label for at, label in enumerate(written) if label in written[:at])
+        malformed = tuple(part for one in ones for part in one.malformed)
+        return Prediction(labels=labels, repeated=repeated, unknown=unknown, malformed=malformed, id=key)

@@ -1,0 +1,187 @@
+"""The training loop: transformers' Trainer, with a shared encoder, sets as the score, and runs that can be resumed."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+from torch.utils.data import Sampler
+from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer_callback import PrinterCallback
+
+from setaug.models.batches import LengthGroups
+from setaug.models.settings import PRECISIONS, TrainingSettings
+from setaug.models.sharing import SharedEncoder
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+_MARK = "complete"
+"""A checkpoint without this file was being written when the run ended."""
+
+
+class SetTrainer(Trainer):
+    """Train on several targets per input, and score what the model generates."""
+
+    def __init__(self, model: Any, data: Any, *, score: Callable[[], dict[str, float]] | None, **options: Any) -> None:
+        super().__init__(model=model, train_dataset=data, eval_dataset=None if score is None else [], **options)
+        self._lengths = [len(ids) for ids in data.inputs]
+        self._score = score
+        self._shared = SharedEncoder(model) if _writes(model) else None
+        self.remove_callback(PrinterCallback)
+
+    def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Run the encoder once per example."""
+        n_targets = inputs.pop("n_targets", None)
+        if self._shared is None or n_targets is None:
+            return super().compute_loss(model, inputs, *args, **kwargs)
+        inputs["attention_mask"] = inputs["attention_mask"].repeat_interleave(n_targets, dim=0)
+        with self._shared.serving(n_targets):
+            return super().compute_loss(model, inputs, *args, **kwargs)
+
+    def unshare(self) -> None:
+        """Give the model back its own encoder."""
+        if self._shared is not None:
+            self._shared.remove()
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Score the sets that the model generates for the dev data."""
+        assert self._score is not None
+        metrics = {f"eval_{name}": value for name, value in self._score().items()}
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
+        batch = self.args.train_batch_size * self.args.gradient_accumulation_steps
+        return LengthGroups(self._lengths, batch, self.args.seed)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """Save, mark as whole, and only then remove older ones."""
+        super()._save_checkpoint(model, trial)
+        if not self.args.should_save:
+            return
+        folder = Path(str(self.args.output_dir))
+        newest = folder / f"checkpoint-{self.state.global_step}"
+        (newest / _MARK).touch()
+        best = Path(self.state.best_model_checkpoint or newest).name
+        for other in folder.glob("checkpoint-*"):
+            if other.name not in (best, newest.name):
+                shutil.rmtree(other, ignore_errors=True)
+
+
+def _writes(model: Any) -> bool:
+    """Tell an encoder-decoder that writes from one that scores labels."""
+    return bool(model.config.is_encoder_decoder) and model.get_output_embeddings() is not None
+
+
+class _Recorder(TrainerCallback):
+    """Write the metrics as JSON lines, show progress, and point to checkpoints where they are now."""
+
+    def __init__(self, path: Path, progress: Progress | None) -> None:
+        self._path, self._progress = path, progress
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Drop what an earlier run wrote after the checkpoint from which this one goes on."""
+        if state.best_model_checkpoint is not None:  # the folder may have been moved
+            state.best_model_checkpoint = os.path.join(args.output_dir, Path(state.best_model_checkpoint).name)
+        if state.is_world_process_zero:
+            kept = [line for line in _lines(self._path) if json.loads(line)["step"] <= state.global_step]
+            self._path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Write one line."""
+        if state.is_world_process_zero and logs and "train_runtime" not in logs:
+            row = {"step": state.global_step, "epoch": round(state.epoch or 0, 4), **logs}
+            with self._path.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(row) + "\n")
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Show progress."""
+        if self._progress is not None and state.is_world_process_zero:
+            self._progress("training", state.global_step, state.max_steps)
+
+
+def _lines(path: Path) -> list[str]:
+    """Give the whole lines of a file; the last one may be cut off."""
+    if not path.exists():
+        return []
+    return [line for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line]
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Find the newest checkpoint that was written to its end."""
+    whole = [path for path in folder.glob("checkpoint-*") if (path / _MARK).exists()]
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def train(
+    model: Any,
+    data: Any,
+    *,
+    settings: TrainingSettings,
+    learning_rate: float,
+    collate: Callable[[Any], dict[str, torch.Tensor]],
+    score: Callable[[], dict[str, float]] | None,
+    folder: Path,
+    resume: bool,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train a model in place; give the record of the run.
+
+    Parameters
+    ----------
+    score
+        Score the model on dev data; the checkpoint with the highest ``f1`` is the one that remains.
+    folder
+        Where checkpoints (in a folder of their own) and ``metrics.jsonl`` go.
+
+    """
+    every = "epoch" if settings.checkpoint_every is None else "steps"
+    arguments = TrainingArguments(
+        output_dir=str(folder / "checkpoints"),
+        num_train_epochs=settings.epochs,
+        per_device_train_batch_size=settings.batch_size,
+        gradient_accumulation_steps=settings.accumulate,
+        learning_rate=learning_rate,
+        lr_scheduler_type="linear",
+        warmup_steps=settings.warmup,
+        weight_decay=settings.weight_decay,
+        adam_epsilon=settings.adam_epsilon,
+        optim="adamw_torch_fused",
+        seed=settings.seed,
+        logging_steps=10,
+        eval_strategy="no" if score is None else every,
+        eval_steps=settings.checkpoint_every,
+        save_strategy=every,
+        save_steps=settings.checkpoint_every or 500,
+        load_best_model_at_end=score is not None,
+        metric_for_best_model="eval_f1",
+        greater_is_better=True,
+        restore_callback_states_from_checkpoint=True,
+        remove_unused_columns=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        disable_tqdm=True,
+        report_to="none",
+        **PRECISIONS[settings.precision],
+    )
+    callbacks: list[TrainerCallback] = [_Recorder(folder / "metrics.jsonl", progress)]
+    if settings.patience is not None:
+        if score is None:
+            raise ValueError("patience needs dev data: without it there is no score to watch.")
+        callbacks.append(EarlyStoppingCallback(settings.patience))
+    trainer = SetTrainer(model, data, score=score, args=arguments, data_collator=collate, callbacks=callbacks)
+    checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
+    try:
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    finally:
+        trainer.unshare()
+    state = trainer.state
+    return {
+        "n_updates": state.global_step,
+        "epochs": state.epoch,
+        "best_f1": state.best_metric,
+        "best_step": state.best_global_step if score is not None else None,
+        "resumed_from": None if checkpoint is None else int(checkpoint.name.rpartition("-")[2]),
+    }

@@ -1,0 +1,381 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken
+
+from setaug import SetCodec
+from setaug.models.constraint import SetConstraint
+from tests.tiny import KINDS, LABELS, make_model, make_tokenizer
+
+LOSSLESS = ("bytes", "unigram")
+SEARCHES = {
+    "greedy": {},
+    "beams": {"num_beams": 3, "num_return_sequences": 3},
+    "wide beams": {"num_beams": 8, "num_return_sequences": 2, "length_penalty": 0.0, "early_stopping": True},
+    "sampling": {"do_sample": True, "num_return_sequences": 4, "temperature": 1.5, "top_k": 7, "top_p": 0.9},
+    "sampled beams": {"do_sample": True, "num_beams": 3, "num_return_sequences": 3},
+}
+TEXTS = ["a volleyball match in New York", "event", "the zoo has an apple , a match and 日本 words"]
+
+
+def generate(model, tokenizer, constraint, texts=TEXTS, **options):
+    """Give the tokens that are written behind what stands before."""
+    encoded = tokenizer(texts, return_tensors="pt", padding=True)
+    torch.manual_seed(0)
+    rows = model.generate(
+        input_ids=encoded["input_ids"],
+        attention_mask=encoded["attention_mask"],
+        logits_processor=[constraint],
+        **{"do_sample": False, "max_new_tokens": constraint.max_new_tokens, **options},
+    )
+    start = 1 if model.config.is_encoder_decoder else encoded["input_ids"].shape[1]
+    return rows[:, start:].tolist()
+
+
+def to_text(tokenizer, row):
+    return tokenizer.decode(row, skip_special_tokens=True)
+
+
+def check_sets(constraint, tokenizer, rows, *, is_lossless):
+    """Check that all rows are sets, by the constraint and, where nothing is lost, by their texts."""
+    assert rows
+    found = []
+    for row in rows:
+        read = constraint.read(row)
+        assert read is not None, to_text(tokenizer, row)
+        labels, size = read
+        assert len(set(labels)) == len(labels)
+        assert len(labels) in constraint.sizes.allowed
+        assert size == (len(labels) if constraint.codec.size else None)
+        assert constraint.labels is None or set(labels) <= set(constraint.labels)
+        if is_lossless:
+            decoded = constraint.codec.decode(to_text(tokenizer, row))
+            assert (decoded.labels, decoded.size, decoded.repeated, decoded.malformed) == (labels, size, (), ())
+        found.append(labels)
+    return found
+
+
+# --- known labels -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [True, False], ids=["sized", "unsized"])
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize(
+    ("model", "kind"), [("t5", "unigram"), ("t5", "wordpiece"), ("bart", "bytes"), ("bart", "words")]
+)
+def test_an_encoder_decoder_writes_only_sets(model, kind, search, size):
+    model, tokenizer = make_model(model), make_tokenizer(kind)
+    constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=SetCodec(size=size), sizes=range(7))
+    rows = generate(model, tokenizer, constraint, **SEARCHES[search])
+    check_sets(constraint, tokenizer, rows, is_lossless=kind in LOSSLESS)
+
+
+@pytest.mark.parametrize("size", [True, False], ids=["sized", "unsized"])
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("model", ["gpt2", "llama"])
+def test_a_causal_model_writes_only_sets_behind_prompts_of_different_lengths(model, search, size):
+    model, tokenizer = make_model(model), make_tokenizer("bytes", "left")
+    constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=SetCodec(size=size), sizes=range(7))
+    for texts in (TEXTS, TEXTS, TEXTS[:1]):
+        rows = generate(model, tokenizer, constraint, texts, **SEARCHES[search])
+        check_sets(constraint, tokenizer, rows, is_lossless=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [True, False])
+def test_a_size_can_be_forced(kind, size):
+    model, tokenizer = make_model("bart"), make_tokenizer(kind)
+    for n_labels in (0, 3, np.int64(6)):
+        codec = SetCodec(size=size)
+        constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=codec, sizes=n_labels)
+        rows = generate(model, tokenizer, constraint, num_beams=2)
+        assert {len(labels) for labels in check_sets(constraint, tokenizer, rows, is_lossless=False)} == {n_labels}
+
+
+def test_sizes_are_bounded_by_the_number_of_labels():
+    tokenizer = make_tokenizer("bytes")
+    assert SetConstraint(tokenizer, ["event", "match"]).sizes.allowed == {0, 1, 2}
+    assert SetConstraint(tokenizer, ["event", "match"], sizes=range(1, 9)).sizes.allowed == {1, 2}
+    assert SetConstraint(tokenizer, map(str, range(50))).sizes.allowed == set(range(21))
+    assert SetConstraint(tokenizer).sizes.allowed == set(range(21))
+
+
+@pytest.mark.parametrize("model", ["t5", "bart"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_labels_fit_into_the_limit(model, kind):
+    model, tokenizer = make_model(model), make_tokenizer(kind)
+    for codec in (SetCodec(), SetCodec(size=False)):
+        constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=codec)
+        n_labels = len(constraint.labels)
+        constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=codec, sizes=n_labels)
+        rows = generate(model, tokenizer, constraint, TEXTS[:1])
+        (labels,) = check_sets(constraint, tokenizer, rows, is_lossless=False)
+        assert set(labels) == set(constraint.labels)
+
+
+def test_a_label_that_is_longer_at_the_start_fits_into_the_limit():
+    tokenizer = make_tokenizer("bytes")
+    codec = SetCodec(size=False)
+    for label in LABELS:
+        constraint = SetConstraint(tokenizer, [label], codec=codec, sizes=1)
+        assert constraint.max_new_tokens > len(tokenizer(codec.encode_label(label))["input_ids"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_order_of_the_labels_can_be_read(kind):
+    tokenizer = make_tokenizer(kind)
+    sized, unsized = (SetConstraint(tokenizer, LABELS, codec=SetCodec(size=size)) for size in (True, False))
+    for constraint in (sized, unsized):
+        for labels in (constraint.labels[:4], constraint.labels[::-3], []):
+            tokens = tokenizer(constraint.codec.encode(labels), add_special_tokens=False)["input_ids"]
+            size = len(labels) if constraint.codec.size else None
+            for ids in ([*tokens, 2], [*tokens, 2, 1, 1], torch.tensor([*tokens, 2])):
+                assert constraint.read(ids) == (tuple(labels), size)
+            assert constraint.read(tokens) is None, "it was cut off"
+    assert sized.read(tokenizer("2 | event | event", add_special_tokens=False)["input_ids"]) is None
+
+
+def test_labels_that_are_written_alike_have_one_that_stands_for_all():
+    model, tokenizer = make_model("t5"), make_tokenizer("wordpiece")
+    constraint = SetConstraint.for_model(model, tokenizer, ["Match", "event", "match", "EVENT", "York", "match"])
+    assert constraint.labels == ["Match", "event", "York"]
+    assert constraint.twins == {"match": "Match", "EVENT": "event"}
+    assert constraint.sizes.most == 3
+    check_sets(constraint, tokenizer, generate(model, tokenizer, constraint, **SEARCHES["sampling"]), is_lossless=False)
+
+
+def test_more_beams_than_sets_give_each_set_first():
+    model, tokenizer = make_model("t5"), make_tokenizer("bytes")
+    constraint = SetConstraint.for_model(model, tokenizer, ["event", "match"], sizes=2)
+    rows = generate(model, tokenizer, constraint, TEXTS[:1], num_beams=5, num_return_sequences=5)
+    read = [constraint.read(row) for row in rows]
+    assert {labels for labels, _ in read[:2]} == {("event", "match"), ("match", "event")}
+
+
+# --- any labels -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [True, False], ids=["sized", "unsized"])
+@pytest.mark.parametrize("search", ["greedy", "beams", "sampling"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sets_of_any_labels_have_none_twice(kind, search, size):
+    model, tokenizer = make_model("bart"), make_tokenizer(kind)
+    options = {"codec": SetCodec(size=size), "sizes": range(5), "max_label_tokens": 4}
+    constraint = SetConstraint.for_model(model, tokenizer, **options)
+    rows = generate(model, tokenizer, constraint, **SEARCHES[search], max_new_tokens=80)
+    check_sets(constraint, tokenizer, rows, is_lossless=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(random=st.randoms(use_true_random=False), size=st.booleans())
+def test_a_walk_over_allowed_tokens_reads_as_its_text(kind, random, size):
+    tokenizer = make_tokenizer(kind)
+    constraint = SetConstraint(tokenizer, codec=SetCodec(size=size), sizes=range(4), max_label_tokens=3, start=0)
+    row = []
+    while tokenizer.eos_token_id not in row and len(row) < 100:
+        scores = constraint(torch.tensor([row], dtype=torch.long), torch.zeros(1, len(tokenizer)))
+        allowed = torch.isfinite(scores[0]).nonzero().flatten().tolist()
+        row.append(2 if 2 in allowed and random.random() < 0.3 else random.choice(allowed))
+    if row[-1] == tokenizer.eos_token_id:
+        check_sets(constraint, tokenizer, [row], is_lossless=True)
+
+
+@pytest.mark.parametrize("kind", LOSSLESS)
+def test_any_label_without_the_mark_can_be_written(kind):
+    tokenizer = make_tokenizer(kind)
+    labels = tuple(label for label in LABELS if "|" not in label)[:20]
+    for size in (True, False):
+        constraint = SetConstraint(tokenizer, codec=SetCodec(size=size))
+        tokens = tokenizer(constraint.codec.encode(labels), add_special_tokens=False)["input_ids"]
+        if tokenizer.unk_token_id not in tokens:
+            assert constraint.read([*tokens, 2]) == (labels, len(labels) if size else None)
+
+
+def test_no_special_token_stands_in_a_label():
+    tokenizer = make_tokenizer("unigram", "left")
+    added = tokenizer.add_tokens([AddedToken("<extra>", special=True), AddedToken("plain")])
+    assert added == 2
+    constraint = SetConstraint(tokenizer, sizes=1, codec=SetCodec(size=False))
+    extra, plain = tokenizer.convert_tokens_to_ids(["<extra>", "plain"])
+    masked = constraint(torch.zeros(1, 0, dtype=torch.long), torch.zeros(1, len(tokenizer) + 5))
+    assert torch.isfinite(masked[0, plain])
+    refused = [*tokenizer.all_special_ids, extra, *range(len(tokenizer), len(tokenizer) + 5)]
+    assert torch.isneginf(masked[0, refused]).all()
+
+
+def test_a_part_of_a_word_behind_the_separator_counts_as_the_word():
+    tokenizer = make_tokenizer("wordpiece")
+    constraint = SetConstraint(tokenizer, sizes=2)
+    size, mark, word, part = tokenizer.convert_tokens_to_ids(["2", "|", "x", "##x"])
+    assert tokenizer.decode([size, mark, word, mark, part]) == "2 | x |x"
+    assert constraint.read([size, mark, word, mark, part, 2]) is None
+
+
+# --- what can go wrong ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "error", "message"),
+    [
+        ([], {}, ValueError, "labels must not be empty; None allows any label"),
+        ("event", {}, TypeError, "got the string 'event'"),
+        (["event"], {"sizes": 2}, ValueError, "only 1 labels, too few for a set of 2"),
+        (["event"], {"sizes": -1}, ValueError, r"numbers from 0 on, got \[-1\]"),
+        (["event"], {"sizes": []}, ValueError, r"numbers from 0 on, got \[\]"),
+        (["event"], {"sizes": [0.5]}, TypeError, "float"),
+        (["event"], {"sizes": "3"}, TypeError, "str"),
+        (["event"], {"sizes": 1.0}, TypeError, "float"),
+        (["a", "b</s>c"], {}, ValueError, "'b</s>c' holds the token that ends"),
+        (None, {"codec": SetCodec(separator="\n")}, ValueError, "must not be white space"),
+        (None, {"codec": SetCodec(separator=" • ")}, ValueError, "byte by byte"),
+    ],
+)
+def test_what_cannot_be_is_refused(labels, options, error, message):
+    with pytest.raises(error, match=message):
+        SetConstraint(make_tokenizer("bytes"), labels, **options)
+
+
+def test_sizes_that_are_written_alike_are_refused():
+    tokenizer = make_tokenizer("words")
+    with pytest.raises(ValueError, match="different sizes alike"):
+        SetConstraint(tokenizer, sizes=[1, 77, 78])
+    assert SetConstraint(tokenizer, sizes=[1, 77, 78], codec=SetCodec(size=False)).sizes.most == 78
+
+
+def test_a_tokenizer_without_an_end_needs_one():
+    class Endless:
+        eos_token_id = None
+
+    with pytest.raises(ValueError, match="name one with end="):
+        SetConstraint(Endless(), ["event"])
+
+
+def test_a_token_that_is_forced_in_front_has_to_be_known():
+    model, tokenizer = make_model("bart"), make_tokenizer("bytes")
+    for labels in (LABELS, None):
+        with pytest.raises(ValueError, match=r"no token is left to start with.*for_model"):
+            generate(model, tokenizer, SetConstraint(tokenizer, labels))
+        named = SetConstraint(tokenizer, labels, prefix=[0], sizes=2, max_label_tokens=3)
+        assert [row[0] for row in generate(model, tokenizer, named)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("search", ["greedy", "beams", "sampling"])
+@pytest.mark.parametrize("model", ["bart", "gpt2"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"no_repeat_ngram_size": 1},
+        {"no_repeat_ngram_size": 3},
+        {"min_new_tokens": 30},
+        {"repetition_penalty": 5.0},
+        {"no_repeat_ngram_size": 2, "min_new_tokens": 30, "repetition_penalty": 2.0},
+        {"suppress_tokens": make_tokenizer("bytes")(" |")["input_ids"]},
+        {"renormalize_logits": True},
+    ],
+    ids=str,
+)
+def test_other_settings_of_a_generation_do_not_break_sets(model, options, search):
+    tokenizer = make_tokenizer("bytes", "left")
+    model = make_model(model)
+    constraint = SetConstraint.for_model(model, tokenizer, LABELS, sizes=range(2, 5))
+    rows = generate(model, tokenizer, constraint, **SEARCHES[search], **options)
+    check_sets(constraint, tokenizer, rows, is_lossless=True)
+
+
+@pytest.mark.parametrize("start", [0, None])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_scores_keep_their_type_and_those_of_allowed_tokens(dtype, start):
+    tokenizer = make_tokenizer("bytes")
+    constraint = SetConstraint(tokenizer, ["event", "match"], start=start, codec=SetCodec(size=False))
+    scores = torch.randn(2, len(tokenizer) + 3).to(dtype)
+    before = scores.clone()
+    masked = constraint(torch.zeros(2, 0, dtype=torch.long), scores)
+    assert masked.dtype == dtype
+    assert torch.equal(scores, before)
+    allowed = torch.isfinite(masked)
+    assert torch.equal(masked[allowed], scores[allowed])
+    starts = {tokenizer(label)["input_ids"][0] for label in ("event", "match")}
+    assert {*allowed[0].nonzero().flatten().tolist()} == {2, *starts}
+
+
+def test_where_all_that_is_allowed_was_forbidden_it_is_allowed_again():
+    tokenizer = make_tokenizer("bytes")
+    constraint = SetConstraint(tokenizer, ["event", "match"], sizes=1, start=0)
+    (size,) = tokenizer("1")["input_ids"]
+    (mark,) = tokenizer(" |")["input_ids"]
+    scores = torch.full((2, len(tokenizer)), 7.0)
+    scores[0, mark] = -torch.inf
+    masked = constraint(torch.tensor([[size], [size]]), scores)
+    assert masked[:, mark].tolist() == [0, 7]
+    assert torch.isfinite(masked).sum() == 2
+
+
+def test_a_generation_is_known_to_be_new_by_rows_that_do_not_go_on():
+    tokenizer = make_tokenizer("bytes")
+    constraint = SetConstraint(tokenizer, ["event", "match"], sizes=1)
+    (size,) = tokenizer("1")["input_ids"]
+    (mark,) = tokenizer(" |")["input_ids"]
+
+    def allowed(*rows):
+        masked = constraint(torch.tensor(rows), torch.zeros(len(rows), len(tokenizer)))
+        return [torch.isfinite(row).nonzero().flatten().tolist() for row in masked]
+
+    assert allowed([9, 8], [7, 6]) == [[size], [size]]
+    assert allowed([9, 8, size], [7, 6, size]) == [[mark], [mark]]
+    assert allowed([9, 8, size], [7, 6, size]) == [[size], [size]], "the same length as before"
+    assert allowed([9, 8], [7, 6]) == [[size], [size]], "the same prompts again"
+    assert allowed([9, 8, size], [7, 6, size]) == [[mark], [mark]]
+    assert allowed([9, 8, size, mark, 5]) == [[size]], "a longer prompt that begins alike"
+    assert allowed([9, 8, size, mark, 5, size]) == [[mark]]
+    assert allowed([9, 8, size, mark, 5, 4]) == [[size]], "a prompt of the length of the next step"
+
+
+def test_rows_may_change_places_and_go_on_from_the_same_row():
+    tokenizer = make_tokenizer("bytes")
+    codec = SetCodec(size=False)
+    constraint = SetConstraint(tokenizer, ["1", "3", "5"], codec=codec, sizes=2)
+    one, three, five = (tokenizer(text)["input_ids"][0] for text in "135")
+
+    def call(rows):
+        return constraint(torch.tensor(rows), torch.zeros(len(rows), len(tokenizer)))
+
+    call([[9]] * 3)
+    call([[9, one], [9, three], [9, five]])
+    (mark,) = tokenizer(" |")["input_ids"]
+    call([[9, five, mark], [9, five, mark], [9, one, mark]])
+    assert constraint._states.keys() == {(five, mark), (one, mark)}
+    assert call([[9, five, mark, 0]] * 3)[:, 2].isfinite().all(), "a beam without hope ends"
+
+
+def test_an_output_may_start_behind_embeddings_alone():
+    model, tokenizer = make_model("gpt2"), make_tokenizer("bytes")
+    constraint = SetConstraint.for_model(model, tokenizer, LABELS, sizes=range(4))
+    for _ in range(2):
+        rows = model.generate(
+            inputs_embeds=torch.randn(2, 5, 16),
+            attention_mask=torch.ones(2, 5, dtype=torch.long),
+            logits_processor=[constraint],
+            max_new_tokens=constraint.max_new_tokens,
+        )
+        check_sets(constraint, tokenizer, rows.tolist(), is_lossless=True)
+
+
+def test_a_model_with_several_ends_ends_as_its_tokenizer_does():
+    class Settings:
+        eos_token_id = (7, 2)
+        forced_bos_token_id = None
+
+    class Model:
+        generation_config = Settings()
+
+        class config:  # noqa: N801
+            is_encoder_decoder = False
+
+    tokenizer = make_tokenizer("bytes")
+    for ends, end in (([7, 2], 2), ([7, 8], 7), (7, 7), (None, 2)):
+        Settings.eos_token_id = ends
+        assert SetConstraint.for_model(Model(), tokenizer, ["event"]).end == end
+    assert SetConstraint.for_model(Model(), tokenizer, ["event"], end=9).end == 9
