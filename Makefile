@@ -31,7 +31,7 @@ clean: ## remove the environment and what the demo wrote
 
 $(VENV)/.base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[train]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.base

@@ -11,8 +11,14 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, LogitsProcessor, PreTrainedTokenizerFast, T5Config
-from transformers import T5ForConditionalGeneration as T5
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    LogitsProcessor,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from setaug.models.constraint import SetConstraint
 
@@ -43,6 +49,7 @@ class Timed(LogitsProcessor):
         self.seconds = 0.0
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Call it."""
         start = time.perf_counter()
         scores = self.timed(input_ids, scores)
         self.seconds += time.perf_counter() - start
@@ -58,7 +65,7 @@ def make_model() -> tuple[Any, Any]:
     lines = (f"{number % 21} | {label}" for number, label in enumerate(make_labels(30_000)))
     tokenizer.train_from_iterator(lines, trainer)
     config = T5Config(vocab_size=N_TOKENS, decoder_start_token_id=0, pad_token_id=0, eos_token_id=1)
-    return T5(config), PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
+    return T5ForConditionalGeneration(config), PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
 
 
 def main() -> None:

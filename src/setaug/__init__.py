@@ -9,65 +9,110 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from setaug.augmenter import SetAugmenter
     from setaug.codec import DecodedSet, SetCodec
+    from setaug.decoding.settings import Decoding
     from setaug.diagnosis import Diagnosis, diagnose
     from setaug.engines.local import augment_file
-    from setaug.errors import DataError, FileError, MissingExtraError, SetAugError
+    from setaug.errors import DataError, FileError, MissingExtraError, ModelError, SetAugError
     from setaug.examples import Example, Pair, Skipped, as_examples, read_examples
     from setaug.inspection import Inspection, inspect_examples, inspect_file
+    from setaug.metrics.report import Evaluation, evaluate
+    from setaug.metrics.sets import SetScores, score_sets
+    from setaug.metrics.significance import Comparison, compare_sets
+    from setaug.models.classifier import SetClassifier
+    from setaug.models.constraint import SetConstraint
+    from setaug.models.generator import SetGenerator
+    from setaug.models.methods import load_model, make_model
+    from setaug.models.search import SetSearch
+    from setaug.models.settings import TrainingSettings
     from setaug.orders.edges import Thresholds
     from setaug.orders.graph import Edge, OrderGraph
     from setaug.orders.statistics import LabelStatistics
+    from setaug.predictions import Prediction, read_predictions
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Comparison": "setaug.metrics.significance",
     "DataError": "setaug.errors",
     "DecodedSet": "setaug.codec",
+    "Decoding": "setaug.decoding.settings",
     "Diagnosis": "setaug.diagnosis",
     "Edge": "setaug.orders.graph",
+    "Evaluation": "setaug.metrics.report",
     "Example": "setaug.examples",
     "FileError": "setaug.errors",
     "Inspection": "setaug.inspection",
     "LabelStatistics": "setaug.orders.statistics",
     "MissingExtraError": "setaug.errors",
+    "ModelError": "setaug.errors",
     "OrderGraph": "setaug.orders.graph",
     "Pair": "setaug.examples",
+    "Prediction": "setaug.predictions",
     "SetAugError": "setaug.errors",
     "SetAugmenter": "setaug.augmenter",
+    "SetClassifier": "setaug.models.classifier",
     "SetCodec": "setaug.codec",
+    "SetConstraint": "setaug.models.constraint",
+    "SetGenerator": "setaug.models.generator",
+    "SetScores": "setaug.metrics.sets",
+    "SetSearch": "setaug.models.search",
     "Skipped": "setaug.examples",
     "Thresholds": "setaug.orders.edges",
+    "TrainingSettings": "setaug.models.settings",
     "as_examples": "setaug.examples",
     "augment_file": "setaug.engines.local",
+    "compare_sets": "setaug.metrics.significance",
     "diagnose": "setaug.diagnosis",
+    "evaluate": "setaug.metrics.report",
     "inspect_examples": "setaug.inspection",
     "inspect_file": "setaug.inspection",
+    "load_model": "setaug.models.methods",
+    "make_model": "setaug.models.methods",
     "read_examples": "setaug.examples",
+    "read_predictions": "setaug.predictions",
+    "score_sets": "setaug.metrics.sets",
 }
 
 __all__ = [
+    "Comparison",
     "DataError",
     "DecodedSet",
+    "Decoding",
     "Diagnosis",
     "Edge",
+    "Evaluation",
     "Example",
     "FileError",
     "Inspection",
     "LabelStatistics",
     "MissingExtraError",
+    "ModelError",
     "OrderGraph",
     "Pair",
+    "Prediction",
     "SetAugError",
     "SetAugmenter",
+    "SetClassifier",
     "SetCodec",
+    "SetConstraint",
+    "SetGenerator",
+    "SetScores",
+    "SetSearch",
     "Skipped",
     "Thresholds",
+    "TrainingSettings",
     "as_examples",
     "augment_file",
+    "compare_sets",
     "diagnose",
+    "evaluate",
     "inspect_examples",
     "inspect_file",
+    "load_model",
+    "make_model",
     "read_examples",
+    "read_predictions",
+    "score_sets",
 ]
 
 

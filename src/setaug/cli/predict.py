@@ -96,15 +96,14 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError("--calibrate is about the shares of samples; ask for some: --samples 16.")
     model = load_model(options.folder)
     skipped = Skipped() if options.skip_bad else None
-    needs_labels = options.rule == "oracle-k"
+    needs_labels = (options.rule or getattr(model, "rule", None)) == "oracle-k"
     examples = _read(options, options.input, skipped, needs_labels)
-    with progress_bar("loading the model") as progress, checking_options():
+    with open_output(options.output) as stream, progress_bar("loading the model") as progress, checking_options():
         if options.calibrate is not None:
             if not isinstance(model, SetGenerator):
                 raise UsageError("only models that write sets can be calibrated by samples.")
             model.calibrate(_read(options, options.calibrate, skipped, True), progress=progress, **changes)
         predictions = model.predict(examples, progress=progress, **changes)
-    with open_output(options.output) as stream:
         for prediction in predictions:
             stream.write(orjson.dumps(prediction.as_row(), option=orjson.OPT_APPEND_NEWLINE))
     if not options.quiet:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
 from setaug.cli.progress import progress_bar
+from setaug.cli.scoring import read_vocabulary
 
 if TYPE_CHECKING:
     from setaug.examples import Example
@@ -95,13 +96,13 @@ def _add_training(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--checkpoint-every", type=int, metavar="N", help="save and evaluate every N updates [after each epoch]"
     )
+    group.add_argument("--seed", type=int, metavar="N", help="same seed, same model [15143]")
     group.add_argument(
         "--seeds",
         type=int,
         nargs="*",
         metavar="N",
-        help="train once per seed, each into a folder of its own; without a number the paper's three [15143, into "
-        "FOLDER itself]",
+        help="train once per seed, each into FOLDER/seed-N; without a number the paper's three: 15143, 27122, 999888",
     )
 
 
@@ -123,7 +124,9 @@ def run(options: argparse.Namespace) -> None:
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
     if options.seeds is None:
-        return _PAPER_SEEDS[:1]
+        return _PAPER_SEEDS[:1] if options.seed is None else (options.seed,)
+    if options.seed is not None:
+        raise ValueError("--seed and --seeds cannot be given together.")
     return tuple(dict.fromkeys(options.seeds)) or _PAPER_SEEDS
 
 
@@ -168,10 +171,9 @@ def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
 def _vocabulary(given: str) -> Any:
     if given in ("closed", "open"):
         return given
-    try:
-        return [line.strip() for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
-    except OSError as error:
-        raise UsageError(f"--vocabulary must be closed, open or a file of labels; {given}: {error.strerror}.") from None
+    if not Path(given).exists():
+        raise UsageError(f"--vocabulary must be closed, open or a file of labels; there is no file {given}.")
+    return read_vocabulary(given)
 
 
 def _skipped(options: argparse.Namespace) -> Any:

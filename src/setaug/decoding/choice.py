@@ -19,8 +19,9 @@ def label_shares(sets: Sequence[Collection[str]], weights: Sequence[float] | Non
     {'joy': 1.0, 'love': 0.5}
 
     """
-    labels, holds, share = _table(sets, weights)
-    shares = dict(zip(labels, (share @ holds).tolist(), strict=True))
+    labels, holds, weight = _table(sets, weights)
+    # Divide last: a label that all sets hold has exactly 1, and one that half of them hold exactly a half.
+    shares = dict(zip(labels, (weight @ holds / weight.sum()).tolist(), strict=True))
     return dict(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -82,7 +83,8 @@ def best_for_f1(sets: Sequence[Collection[str]], weights: Sequence[float] | None
 
 def _candidates(sets: Sequence[Collection[str]], weights: Sequence[float] | None) -> list[tuple[float, set[str]]]:
     """For each size, give the set with the highest mean F1, and that mean."""
-    labels, holds, share = _table(sets, weights)
+    labels, holds, weight = _table(sets, weights)
+    share = weight / weight.sum()
     sizes = holds.sum(axis=1)
     found = [(float(share[sizes == 0].sum()), set[str]())]
     for size in range(1, len(labels) + 1):
@@ -109,8 +111,7 @@ def _ranked(probabilities: Mapping[str, float]) -> list[str]:
 def _table(
     sets: Sequence[Collection[str]], weights: Sequence[float] | None
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Give the labels, which set holds which, and each set's share."""
+    """Give the labels, which set holds which, and each set's weight."""
     labels = sorted({label for found in sets for label in found})
     holds = np.array([[label in found for label in labels] for found in sets], np.float64).reshape(len(sets), -1)
-    share = np.ones(len(sets)) if weights is None else np.asarray(weights, np.float64)
-    return labels, holds, share / share.sum()
+    return labels, holds, np.ones(len(sets)) if weights is None else np.asarray(weights, np.float64)

@@ -62,8 +62,10 @@ class Decoding:
                 raise ValueError(f"{name} must be a whole number from 0 on, got {value!r}.")
         if self.max_size is not None and self.max_size < self.min_size:
             raise ValueError(f"max_size {self.max_size} is below min_size {self.min_size}.")
-        if not self.temperature > 0:
-            raise ValueError(f"temperature must be above 0, got {self.temperature!r}.")
+        if not 0.001 <= self.temperature <= 1000:  # beyond, scores leave the range of numbers
+            raise ValueError(f"temperature must be from 0.001 to 1000, got {self.temperature!r}.")
+        if type(self.seed) is not int or not 0 <= self.seed < 1 << 64:
+            raise ValueError(f"seed must be a whole number below 2**64, got {self.seed!r}.")
         if not 0 < self.top_p <= 1 or not 0 <= self.threshold <= 1:
             raise ValueError(f"top_p and threshold must be from 0 to 1, got {self.top_p!r} and {self.threshold!r}.")
         if not self.constrained and (self.size_is is not None or self.max_size is not None or self.min_size):

@@ -1,8 +1,9 @@
 """What all models that are trained here have in common: fit, score, and a folder to keep them in."""
 
+import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from contextlib import nullcontext
 from hashlib import blake2b
 from pathlib import Path
@@ -13,9 +14,18 @@ import torch
 from sklearn.base import BaseEstimator
 
 from setaug.errors import DataError, ModelError
-from setaug.examples import Data, Example, as_examples
+from setaug.examples import Columns, Data, Example, as_examples
 from setaug.metrics import score_sets
-from setaug.models.folder import begin_run, end_run, is_whole, read_card, read_statistics, save_model, versions
+from setaug.models.folder import (
+    begin_run,
+    end_run,
+    forget_run,
+    is_whole,
+    read_card,
+    read_statistics,
+    save_model,
+    versions,
+)
 from setaug.models.quiet import quiet
 from setaug.models.settings import TrainingSettings
 from setaug.models.training import Progress, train
@@ -66,12 +76,21 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
         if dev is not None and not dev_examples:
             raise DataError("the dev data is empty.")
         self._check()
+        if self.training.patience is not None and dev is None:
+            raise ValueError("patience needs dev data: without it there is no score to watch.")
         with TemporaryDirectory() if folder is None else nullcontext(folder) as place, quiet():
             root = Path(place)
-            begin_run(root, self._run_settings(examples, dev_examples), resume=resume)
+            if self._is_main_process():
+                begin_run(root, self._run_settings(examples, dev_examples), resume=resume)
             if resume and is_whole(root):
+                end_run(root)
                 return self._load(root)
-            self._train(examples, dev_examples, root, resume=resume, progress=progress)
+            try:
+                self._train(examples, dev_examples, root, resume=resume, progress=progress)
+            except BaseException:
+                if self._is_main_process():
+                    forget_run(root)
+                raise
             if folder is not None and self._is_main_process():
                 self.save_pretrained(root)
                 end_run(root)
@@ -121,7 +140,8 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
         }
 
     def _is_main_process(self) -> bool:
-        return not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0
+        """Ask the launcher (torchrun, accelerate): torch itself knows only once training begins."""
+        return int(os.environ.get("RANK", "0")) == 0
 
     def _run_settings(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
         """Tell a run from others: the model's parameters and what it is trained on."""
@@ -220,24 +240,18 @@ def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] 
     texts, sets = list(data), list(labels)
     if len(texts) != len(sets):
         raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
-    return [Example(text, tuple(found)) for text, found in zip(texts, sets, strict=True)]  # type: ignore[arg-type]
+    # The order of a Python set changes from run to run, and the order in which labels are given is trained on.
+    ordered = [sorted(found) if isinstance(found, Set) else found for found in sets]
+    return [Example(text, found) for text, found in zip(texts, ordered, strict=True)]  # type: ignore[arg-type]
 
 
 def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | int | None]]:
     """Give the texts of texts, examples or rows, and their ids."""
     if isinstance(data, str):
         raise TypeError(f"expected texts, got the string {data!r}.")
-    texts: list[str] = []
-    ids: list[str | int | None] = []
-    for item in data:
-        if isinstance(item, str):
-            texts.append(item)
-            ids.append(None)
-        else:
-            (example,) = as_examples(cast(Data, [item]))
-            texts.append(example.text)
-            ids.append(example.id)
-    return texts, ids
+    items = cast(Data, [Example(item, ()) if isinstance(item, str) else item for item in data])
+    examples = list(as_examples(items, Columns(are_labelled=False)))
+    return [example.text for example in examples], [example.id for example in examples]
 
 
 def _fingerprint(examples: list[Example]) -> str:

@@ -41,7 +41,7 @@ class TrainingSet(Dataset[Item]):
         self._write = targets
         self._targets = targets(0)
 
-    def set_epoch(self, epoch: int) -> None:
+    def begin_epoch(self, epoch: int) -> None:
         """Write the targets of an epoch; the training loop calls this at its start."""
         self._targets = self._write(epoch)
 
@@ -85,7 +85,7 @@ class LengthGroups(Sampler[int]):
         self._lengths, self._batch_size, self._seed = lengths, batch_size, seed
         self._epoch = 0
 
-    def set_epoch(self, epoch: int) -> None:
+    def begin_epoch(self, epoch: int) -> None:
         """Say which epoch comes; the training loop calls this at its start."""
         self._epoch = epoch
 

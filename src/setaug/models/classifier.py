@@ -37,6 +37,9 @@ class _Rows(torch.utils.data.Dataset[dict[str, list[float]]]):
     def __getitem__(self, at: int) -> dict[str, Any]:
         return {"input_ids": self.inputs[at], "gold": self._gold[at]}
 
+    def begin_epoch(self, epoch: int) -> None:
+        """Stay the same in each epoch."""
+
 
 class SetClassifier(SetModel):
     """Train an encoder or an encoder-decoder to score each label.
@@ -177,7 +180,7 @@ class SetClassifier(SetModel):
         rule = _check_rule(changes.pop("rule", self.rule))
         if changes:
             raise TypeError(f"a classifier takes no {', '.join(changes)}.")
-        items: list[Any] = list(data)
+        items: Any = data if isinstance(data, str) else list(data)
         texts, keys = make_texts(items)
         scores = self.probabilities(texts, progress=progress)
         values: list[float] = [self.threshold_ if rule == "threshold" else self.top_k_] * len(texts)

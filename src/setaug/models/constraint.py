@@ -80,6 +80,7 @@ class SetConstraint(LogitsProcessor):
             written = self._written_sizes(pieces)
             banned = self._banned_in_labels()
             spaces, separator = pieces.separator()
+            behind = (*spaces, *separator)[0]
             longest = self.sizes.most * (max_label_tokens + len(spaces + separator))
             self._automaton: SetAutomaton = OpenSets(
                 read_label=self._read_label,
@@ -94,6 +95,7 @@ class SetConstraint(LogitsProcessor):
             )
         else:
             first, later = self._keep_different(pieces, labels)
+            behind = later[0][0]
             self.sizes = _check_sizes(sizes, len(later))
             written = self._written_sizes(pieces)
             longest = sum(sorted(map(len, later), reverse=True)[: self.sizes.most]) + max(map(len, first or [()]))
@@ -105,9 +107,8 @@ class SetConstraint(LogitsProcessor):
                 end=self.end,
                 prefix=prefix,
             )
-        follows = pieces.later_labels(["a"])[0][0]
         self.openings = {
-            size: (*prefix, *tokens, follows if size else self.end) for size, tokens in (written or {}).items()
+            size: (*prefix, *tokens, behind if size else self.end) for size, tokens in (written or {}).items()
         }
         """How a set of each size begins, with the token that shows where the size ends."""
         self.max_new_tokens = len(prefix) + max(map(len, (written or {0: ()}).values())) + longest + 1

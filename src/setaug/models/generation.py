@@ -137,10 +137,12 @@ class Writer:
         was_training = self.model.training
         self.model.eval()
         devices = [] if self.model.device.type == "cpu" else [self.model.device]
-        with torch.random.fork_rng(devices), torch.inference_mode():
-            torch.manual_seed(seed)
-            yield
-        self.model.train(was_training)
+        try:
+            with torch.random.fork_rng(devices), torch.inference_mode():
+                torch.manual_seed(seed)
+                yield
+        finally:
+            self.model.train(was_training)
 
     def _read_set(self, constraint: SetConstraint) -> Callable[[list[int]], Written]:
         def read(tokens: list[int]) -> Written:

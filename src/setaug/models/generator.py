@@ -1,7 +1,7 @@
 """SETAUG as a model: any encoder-decoder, trained on informative orders with sizes, that gives sets."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -149,13 +149,18 @@ class SetGenerator(SetModel):
             Changes to `decoding` for this call: ``samples=16`` adds probabilities, ``size_is=3`` asks for three labels.
 
         """
-        decoding = replace(self.decoding, **changes)
+        decoding = self._change(changes)
         texts, ids = make_texts(data)
         prompts = [self._prompt(text) for text in texts]
         if decoding.samples:
             return self._predict_by_samples(prompts, ids, decoding, progress)
         written = self._writer.write(prompts, decoding, progress=progress)
         return [as_prediction(one, key) for (one,), key in zip(written, ids, strict=True)]
+
+    def _change(self, changes: dict[str, Any]) -> Decoding:
+        if unknown := changes.keys() - {field.name for field in fields(Decoding)}:
+            raise TypeError(f"a model that writes sets takes no {', '.join(sorted(unknown))}.")
+        return replace(self.decoding, **changes)
 
     def _predict_by_samples(
         self, prompts: list[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
@@ -184,7 +189,7 @@ class SetGenerator(SetModel):
 
     def calibrate(self, data: Data, *, progress: Progress | None = None, **changes: Any) -> Self:
         """Learn on dev data what the share of samples that hold a label is worth; then probabilities are calibrated."""
-        decoding = replace(self.decoding, **changes)
+        decoding = self._change(changes)
         if not decoding.samples:
             raise ValueError("calibration is about the shares of samples; ask for some (samples=16, say).")
         examples = make_examples(data)

@@ -64,6 +64,8 @@ def make_model(
     base = augmenter or SetAugmenter()
     if chosen.model is not SetGenerator and size:
         raise ValueError(f"the method {method} writes no sizes.")
+    if chosen.model is SetClassifier and vocabulary != "closed":
+        raise ValueError("a classifier knows the labels of the training data only, so vocabulary must be closed.")
     if chosen.model is SetClassifier:
         return SetClassifier(model, template=base.template, training=training)
     writes_size = chosen.writes_size if size is None else size

@@ -1,5 +1,6 @@
 """Keep transformers from talking: what is worth telling, this package tells itself."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,7 +15,9 @@ def quiet() -> Iterator[None]:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Version v4.12.0 introduces a better way")  # about the loss
+            yield
     finally:
         logging.set_verbosity(level)
         if had_bars:

@@ -49,17 +49,12 @@ class SetSearch(SetGenerator):
         self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
     ) -> list[Prediction]:
         """Predict the set of each text: the different labels that the beam search found, the best first."""
-        decoding = replace(self.decoding, **changes)
-        if decoding.samples or decoding.size_is is not None or decoding.max_size is not None or decoding.min_size:
-            raise ValueError("set search has neither samples nor sizes to ask for.")
+        self._check_fitted()
+        if unknown := changes.keys() - {"constrained", "batch_size"}:
+            raise TypeError(f"set search takes no {', '.join(sorted(unknown))}.")
+        decoding = self._change(changes)
         beam = max(self.largest_, 1)
-        search = Decoding(
-            name="beam",
-            n_beams=beam,
-            constrained=False,
-            batch_size=max(decoding.batch_size // beam, 1),
-            seed=decoding.seed,
-        )
+        search = Decoding(name="beam", n_beams=beam, constrained=False, batch_size=decoding.batch_size)
         if decoding.constrained:
             search = replace(search, constrained=True, size_is=1)
         texts, keys = make_texts(data)

@@ -51,8 +51,8 @@ class TrainingSettings:
                 continue
             if type(value) is not int or value < 1:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}.")
-        if self.learning_rate is not None and not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be above 0, got {self.learning_rate!r}.")
+        if self.learning_rate is not None and not 0 < self.learning_rate <= 1:
+            raise ValueError(f"learning_rate must be above 0 and at most 1, got {self.learning_rate!r}.")
         if not 0 <= self.warmup < 1:
             raise ValueError(f"warmup must be a share from 0 to below 1, got {self.warmup!r}.")
         if type(self.seed) is not int or not 0 <= self.seed < 1 << 32:

@@ -10,15 +10,16 @@ from typing import Any, TypeAlias
 import torch
 from torch.utils.data import Sampler
 from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
-from transformers.trainer_callback import PrinterCallback
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_callback import PrinterCallback, TrainerState
 
+from setaug.files import open_output
 from setaug.models.batches import LengthGroups
+from setaug.models.folder import MARK, last_checkpoint
 from setaug.models.settings import PRECISIONS, TrainingSettings
 from setaug.models.sharing import SharedEncoder
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
-_MARK = "complete"
-"""A checkpoint without this file was being written when the run ended."""
 
 
 class SetTrainer(Trainer):
@@ -26,7 +27,10 @@ class SetTrainer(Trainer):
 
     def __init__(self, model: Any, data: Any, *, score: Callable[[], dict[str, float]] | None, **options: Any) -> None:
         super().__init__(model=model, train_dataset=data, eval_dataset=None if score is None else [], **options)
-        self._lengths = [len(ids) for ids in data.inputs]
+        self.model_accepts_loss_kwargs = False  # or steps would be added up, not averaged: the models' losses are means
+        batch = self.args.train_batch_size * self.args.gradient_accumulation_steps
+        self._sampler = LengthGroups([len(ids) for ids in data.inputs], batch, self.args.seed)
+        self.add_callback(_Epochs(data, self._sampler))
         self._score = score
         self._shared = SharedEncoder(model) if _writes(model) else None
         self.remove_callback(PrinterCallback)
@@ -39,6 +43,20 @@ class SetTrainer(Trainer):
         inputs["attention_mask"] = inputs["attention_mask"].repeat_interleave(n_targets, dim=0)
         with self._shared.serving(n_targets):
             return super().compute_loss(model, inputs, *args, **kwargs)
+
+    def has_stopped(self, checkpoint: Path) -> bool:
+        """Tell whether patience had run out at a checkpoint; if so, take the best model (training would go on)."""
+        state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        stopping = state.stateful_callbacks.get(EarlyStoppingCallback.__name__)
+        if stopping is None:
+            return False
+        patience, n_worse = stopping["args"]["early_stopping_patience"], stopping["attributes"]
+        if n_worse["early_stopping_patience_counter"] < patience:
+            return False
+        self.state = state
+        _find_best(state, str(self.args.output_dir))
+        self._load_best_model()
+        return True
 
     def unshare(self) -> None:
         """Give the model back its own encoder."""
@@ -54,8 +72,7 @@ class SetTrainer(Trainer):
         return metrics
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
-        batch = self.args.train_batch_size * self.args.gradient_accumulation_steps
-        return LengthGroups(self._lengths, batch, self.args.seed)
+        return self._sampler
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Save, mark as whole, and only then remove older ones."""
@@ -64,7 +81,7 @@ class SetTrainer(Trainer):
             return
         folder = Path(str(self.args.output_dir))
         newest = folder / f"checkpoint-{self.state.global_step}"
-        (newest / _MARK).touch()
+        (newest / MARK).touch()
         best = Path(self.state.best_model_checkpoint or newest).name
         for other in folder.glob("checkpoint-*"):
             if other.name not in (best, newest.name):
@@ -76,6 +93,18 @@ def _writes(model: Any) -> bool:
     return bool(model.config.is_encoder_decoder) and model.get_output_embeddings() is not None
 
 
+class _Epochs(TrainerCallback):
+    """Say which epoch comes; accelerate would not, where it wraps the data (to skip batches, or to share them)."""
+
+    def __init__(self, *parts: Any) -> None:
+        self._parts = parts
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Tell the data and its order."""
+        for part in self._parts:
+            part.begin_epoch(int(state.epoch or 0))
+
+
 class _Recorder(TrainerCallback):
     """Write the metrics as JSON lines, show progress, and point to checkpoints where they are now."""
 
@@ -84,23 +113,34 @@ class _Recorder(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Drop what an earlier run wrote after the checkpoint from which this one goes on."""
-        if state.best_model_checkpoint is not None:  # the folder may have been moved
-            state.best_model_checkpoint = os.path.join(args.output_dir, Path(state.best_model_checkpoint).name)
+        _find_best(state, args.output_dir)
         if state.is_world_process_zero:
             kept = [line for line in _lines(self._path) if json.loads(line)["step"] <= state.global_step]
-            self._path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+            with open_output(self._path) as stream:
+                stream.write("".join(f"{line}\n" for line in kept).encode())
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Write one line."""
         if state.is_world_process_zero and logs and "train_runtime" not in logs:
-            row = {"step": state.global_step, "epoch": round(state.epoch or 0, 4), **logs}
+            row = {"step": state.global_step, **logs}
             with self._path.open("a", encoding="utf-8") as lines:
                 lines.write(json.dumps(row) + "\n")
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Show progress."""
+        """Show progress; log at each checkpoint, or a resumed run would forget the losses before it."""
+        control.should_log = control.should_log or control.should_save
         if self._progress is not None and state.is_world_process_zero:
             self._progress("training", state.global_step, state.max_steps)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Log at each checkpoint."""
+        control.should_log = control.should_log or control.should_save
+
+
+def _find_best(state: Any, folder: str) -> None:
+    """Look for the best checkpoint beside the others: the folder may have been moved."""
+    if state.best_global_step:
+        state.best_model_checkpoint = os.path.join(folder, f"checkpoint-{state.best_global_step}")
 
 
 def _lines(path: Path) -> list[str]:
@@ -108,12 +148,6 @@ def _lines(path: Path) -> list[str]:
     if not path.exists():
         return []
     return [line for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line]
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """Find the newest checkpoint that was written to its end."""
-    whole = [path for path in folder.glob("checkpoint-*") if (path / _MARK).exists()]
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 def train(
@@ -168,13 +202,12 @@ def train(
     )
     callbacks: list[TrainerCallback] = [_Recorder(folder / "metrics.jsonl", progress)]
     if settings.patience is not None:
-        if score is None:
-            raise ValueError("patience needs dev data: without it there is no score to watch.")
         callbacks.append(EarlyStoppingCallback(settings.patience))
     trainer = SetTrainer(model, data, score=score, args=arguments, data_collator=collate, callbacks=callbacks)
     checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
     try:
-        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        if checkpoint is None or not trainer.has_stopped(checkpoint):
+            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     finally:
         trainer.unshare()
     state = trainer.state

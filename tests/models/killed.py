@@ -1,0 +1,102 @@
+"""Run ``setaug`` in a process that is killed (kill -9) at a moment that is named."""
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def run_killed(arguments: list[str], moment: str, log: Path) -> int | None:
+    """Run a command, to be killed at a moment (``step 3``, say, or ``never``); give the exit code."""
+    # A server that has imported everything is forked for each run: importing takes longer than the training itself.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["setaug.models"])
+    process = context.Process(target=_run, args=(arguments, moment, str(log)))
+    process.start()
+    process.join(120)
+    return process.exitcode
+
+
+def _run(arguments: list[str], moment: str, log: str) -> None:
+    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    from setaug.cli import main
+
+    if moment != "never":
+        what, _, number = moment.partition(" ")
+        _HOOKS[what](int(number or 0))
+    sys.exit(main(arguments))
+
+
+def _die(*args: Any, **kwargs: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _at_step(number: int) -> None:
+    from setaug.models.training import _Recorder
+
+    record = _Recorder.on_step_end
+
+    def on_step_end(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        record(self, args, state, control, **kwargs)
+        if state.global_step == number:
+            _die()
+
+    _Recorder.on_step_end = on_step_end  # type: ignore[method-assign]
+
+
+def _in_checkpoint(number: int) -> None:
+    """The weights are written, the rest is not."""
+    from transformers import Trainer
+
+    save = Trainer._save_optimizer_and_scheduler
+
+    def half(self: Any, *args: Any) -> None:
+        if self.state.global_step == number:
+            _die()
+        save(self, *args)
+
+    Trainer._save_optimizer_and_scheduler = half
+
+
+def _after_checkpoint(number: int) -> None:
+    from setaug.models.training import SetTrainer
+
+    save = SetTrainer._save_checkpoint
+
+    def whole(self: Any, *args: Any) -> None:
+        save(self, *args)
+        if self.state.global_step == number:
+            _die()
+
+    SetTrainer._save_checkpoint = whole  # type: ignore[method-assign]
+
+
+def _while_saving(number: int) -> None:
+    from setaug import LabelStatistics
+
+    LabelStatistics.save = _die  # type: ignore[method-assign]
+
+
+def _before_the_card(number: int) -> None:
+    from setaug.models import folder
+
+    folder.open_output = _die  # type: ignore[assignment]
+
+
+def _before_cleaning(number: int) -> None:
+    from setaug.models import base
+
+    base.end_run = _die
+
+
+_HOOKS: dict[str, Callable[[int], None]] = {
+    "step": _at_step,
+    "in-checkpoint": _in_checkpoint,
+    "after-checkpoint": _after_checkpoint,
+    "while-saving": _while_saving,
+    "before-card": _before_the_card,
+    "before-cleaning": _before_cleaning,
+}
