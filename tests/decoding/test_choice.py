@@ -62,11 +62,7 @@ def test_shares_are_exact_and_the_most_frequent_comes_first(sets):
     assert list(shares) == sorted(shares, key=lambda label: (-shares[label], label))
     sizes = size_shares(sets)
     assert sum(sizes.values()) == pytest.approx(1)
-    assert sizes == {size: [len(one) for one in sets].count(size) / len(sizes_of(sets)) for size in sizes}
-
-
-def sizes_of(sets):
-    return [len(one) for one in sets]
+    assert sizes == {size: [len(one) for one in sets].count(size) / len(sets) for size in sizes}
 
 
 @pytest.mark.parametrize("n", [3, 9, 11, 12, 14, 20, 49, 100])
@@ -104,5 +100,5 @@ def test_of_equally_probable_sizes_the_smaller_is_taken_and_there_may_be_too_few
 
 
 def test_another_way_is_refused():
-    with pytest.raises(ValueError, match="choose must be one of expected-f1, .*, got 'best'"):
+    with pytest.raises(ValueError, match=r"choose must be one of expected-f1, .*, got 'best'"):
         choose("best", [{"a"}], probabilities={"a": 1.0}, sizes={1: 1.0})

@@ -80,12 +80,6 @@ def _while_saving(number: int) -> None:
     LabelStatistics.save = _die  # type: ignore[method-assign]
 
 
-def _before_the_card(number: int) -> None:
-    from setaug.models import folder
-
-    folder.open_output = _die  # type: ignore[assignment]
-
-
 def _before_cleaning(number: int) -> None:
     from setaug.models import base
 
@@ -97,6 +91,5 @@ _HOOKS: dict[str, Callable[[int], None]] = {
     "in-checkpoint": _in_checkpoint,
     "after-checkpoint": _after_checkpoint,
     "while-saving": _while_saving,
-    "before-card": _before_the_card,
     "before-cleaning": _before_cleaning,
 }

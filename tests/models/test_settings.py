@@ -5,6 +5,7 @@ import torch
 from sklearn.base import clone
 
 from setaug import SetAugmenter
+from setaug.cli import main
 from setaug.cli import train as command
 from setaug.models import METHODS, SEEDS, SetClassifier, SetGenerator, SetSearch, TrainingSettings, make_model
 from setaug.models.tiny import tiny_classifier, tiny_encoder_decoder, train_tokenizer
@@ -69,7 +70,7 @@ def test_sizes_can_be_switched_where_there_are_any():
 
 
 def test_what_does_not_fit_a_method_is_refused():
-    with pytest.raises(ValueError, match="method must be one of setaug, .*, got 'magic'"):
+    with pytest.raises(ValueError, match=r"method must be one of setaug, .*, got 'magic'"):
         make_model("magic", "tiny")
     with pytest.raises(ValueError, match="vocabulary must be closed"):
         make_model("classifier", "tiny", vocabulary="open")
@@ -92,8 +93,6 @@ def test_what_does_not_fit_a_method_is_refused():
 
 def test_the_command_line_names_the_same_methods_and_seeds(capsys):
     with pytest.raises(SystemExit):
-        from setaug.cli import main
-
         main(["train", "--help"])
     assert "{" + ",".join(METHODS) + "}" in "".join(capsys.readouterr().out.split())
     assert command._PAPER_SEEDS == SEEDS

@@ -108,6 +108,8 @@ def _add_training(group: argparse._ArgumentGroup) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
+    from setaug.models.training import is_main_process
+
     with checking_options():
         models = {seed: _make_model(options, seed) for seed in _seeds(options)}
     skipped = _skipped(options)
@@ -119,7 +121,8 @@ def run(options: argparse.Namespace) -> None:
         folder = Path(options.output) / f"seed-{seed}" if options.seeds is not None else Path(options.output)
         with progress_bar("loading the model") as progress, checking_options():
             model.fit(train, dev=dev, folder=folder, resume=options.resume, progress=progress)
-        _report(model, folder)
+        if is_main_process():
+            _report(model, folder)
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:

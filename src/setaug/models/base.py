@@ -1,6 +1,5 @@
 """What all models that are trained here have in common: fit, score, and a folder to keep them in."""
 
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
@@ -28,7 +27,7 @@ from setaug.models.folder import (
 )
 from setaug.models.quiet import quiet
 from setaug.models.settings import TrainingSettings
-from setaug.models.training import Progress, train
+from setaug.models.training import Progress, is_main_process, train
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 
@@ -80,7 +79,7 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
             raise ValueError("patience needs dev data: without it there is no score to watch.")
         with TemporaryDirectory() if folder is None else nullcontext(folder) as place, quiet():
             root = Path(place)
-            if self._is_main_process():
+            if is_main_process():
                 begin_run(root, self._run_settings(examples, dev_examples), resume=resume)
             if resume and is_whole(root):
                 end_run(root)
@@ -88,10 +87,10 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
             try:
                 self._train(examples, dev_examples, root, resume=resume, progress=progress)
             except BaseException:
-                if self._is_main_process():
+                if is_main_process():
                     forget_run(root)
                 raise
-            if folder is not None and self._is_main_process():
+            if folder is not None and is_main_process():
                 self.save_pretrained(root)
                 end_run(root)
         return self
@@ -138,10 +137,6 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
             "seconds": round(time.monotonic() - began, 1),
             "versions": versions(),
         }
-
-    def _is_main_process(self) -> bool:
-        """Ask the launcher (torchrun, accelerate): torch itself knows only once training begins."""
-        return int(os.environ.get("RANK", "0")) == 0
 
     def _run_settings(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
         """Tell a run from others: the model's parameters and what it is trained on."""

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
@@ -18,13 +19,16 @@ from setaug.errors import ModelError
 _FAILURES = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, ImportError, SafetensorError)
 """What transformers raises for a model that is missing, broken or of another kind."""
 
+_WEIGHTS = {"use_safetensors": True, "dtype": torch.float32}
+"""No pickles; and full precision, which training needs, however the weights are stored."""
+
 
 def load_encoder_decoder(name: str) -> tuple[Any, Any]:
     """Load an encoder-decoder and its tokenizer."""
     if not getattr(_load(name, AutoConfig), "is_encoder_decoder", False):
         kind = _load(name, AutoConfig).model_type
         raise ModelError(f"{name} is no encoder-decoder (it is of the kind {kind!r}); BART, T5 and their like are.")
-    model, tokenizer = _load(name, AutoModelForSeq2SeqLM, use_safetensors=True), load_tokenizer(name)
+    model, tokenizer = _load_whole(name, AutoModelForSeq2SeqLM), load_tokenizer(name)
     _settle(name, model, tokenizer)
     return model, tokenizer
 
@@ -59,17 +63,25 @@ def load_for_classification(name: str, labels: list[str]) -> tuple[Any, Any]:
         "problem_type": "multi_label_classification",
         "ignore_mismatched_sizes": True,
     }
-    return _load(name, AutoModelForSequenceClassification, use_safetensors=True, **options), load_tokenizer(name)
+    return _load(name, AutoModelForSequenceClassification, **_WEIGHTS, **options), load_tokenizer(name)
 
 
 def load_saved_classifier(folder: str) -> tuple[Any, Any]:
     """Load a model that scores labels, with its head."""
-    return _load(folder, AutoModelForSequenceClassification, use_safetensors=True), load_tokenizer(folder)
+    return _load_whole(folder, AutoModelForSequenceClassification), load_tokenizer(folder)
 
 
 def load_tokenizer(name: str) -> Any:
     """Load a tokenizer."""
     return _load(name, AutoTokenizer)
+
+
+def _load_whole(name: str, kind: Any) -> Any:
+    """Load a model; where weights are missing, transformers would draw them at random."""
+    model, told = _load(name, kind, output_loading_info=True, **_WEIGHTS)
+    if missing := sorted(told["missing_keys"]):
+        raise ModelError(f"cannot load {name}: {len(missing)} weights are missing, such as {missing[0]}.")
+    return model
 
 
 def _load(name: str, kind: Any, **options: Any) -> Any:

@@ -88,6 +88,11 @@ class SetTrainer(Trainer):
                 shutil.rmtree(other, ignore_errors=True)
 
 
+def is_main_process() -> bool:
+    """Ask the launcher (torchrun, accelerate), since torch knows only once training begins."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
 def _writes(model: Any) -> bool:
     """Tell an encoder-decoder that writes from one that scores labels."""
     return bool(model.config.is_encoder_decoder) and model.get_output_embeddings() is not None
@@ -198,6 +203,9 @@ def train(
         dataloader_pin_memory=torch.cuda.is_available(),
         disable_tqdm=True,
         report_to="none",
+        log_level="error",
+        log_level_replica="error",
+        use_cpu=not torch.accelerator.is_available(),  # else half precision is refused there
         **PRECISIONS[settings.precision],
     )
     callbacks: list[TrainerCallback] = [_Recorder(folder / "metrics.jsonl", progress)]

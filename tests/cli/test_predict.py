@@ -1,0 +1,166 @@
+"""``setaug predict``: what it writes, and what it refuses in one line."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from setaug.cli import main
+from setaug.models import SetClassifier, SetGenerator
+from setaug.predictions import Prediction, read_predictions
+from tests.conftest import DEV, write_examples
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_examples(tmp_path / "dev.jsonl", DEV)
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"text": one.text}) + "\n" for one in DEV))
+    return tmp_path
+
+
+def predicted(text: str) -> list[Prediction]:
+    return [Prediction.from_row(json.loads(line)) for line in text.splitlines()]
+
+
+def test_texts_need_no_labels_and_the_output_is_the_models(
+    folder: Path, generator_folder: Path, generator: SetGenerator, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(generator_folder), "texts.jsonl"]) == 0
+    output = capfd.readouterr()
+    assert predicted(output.out) == generator.predict([one.text for one in DEV])
+    assert output.err.startswith("12 sets with ")
+    assert output.err.count("\n") == 1
+    assert main(["predict", str(generator_folder), "dev.jsonl", "-o", "out.jsonl.gz", "-q"]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert list(read_predictions("out.jsonl.gz")) == generator.predict(DEV)
+
+
+def test_standard_input_is_read(
+    folder: Path, generator_folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"text": "We won!", "id": 7}\n')))
+    assert main(["predict", str(generator_folder), "-", "-q"]) == 0
+    (found,) = predicted(capfd.readouterr().out)
+    assert found.id == 7
+    assert found.size == len(found.labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "changes"),
+    [
+        ("--size-is 2", {"size_is": 2}),
+        ("--min-size 2 --max-size 3", {"min_size": 2, "max_size": 3}),
+        ("--decoding beam --beams 3", {"name": "beam", "n_beams": 3}),
+        (
+            "--decoding top-k --top-k 5 --temperature 2 --seed 3",
+            {"name": "top-k", "top_k": 5, "temperature": 2.0, "seed": 3},
+        ),
+        ("--decoding nucleus --top-p 0.5 --batch-size 4", {"name": "nucleus", "top_p": 0.5, "batch_size": 4}),
+        ("--no-constrain", {"constrained": False}),
+        ("--samples 4 --choose vote --threshold 0.25", {"samples": 4, "choose": "vote", "threshold": 0.25}),
+        ("--samples 4 --choose size", {"samples": 4, "choose": "size"}),
+    ],
+)
+def test_options_are_those_of_the_decoding(
+    options: str,
+    changes: dict[str, object],
+    folder: Path,
+    generator_folder: Path,
+    generator: SetGenerator,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["predict", str(generator_folder), "dev.jsonl", "-q", *options.split()]) == 0
+    assert predicted(capfd.readouterr().out) == generator.predict(DEV, **changes)
+
+
+def test_samples_are_calibrated_and_can_be_scored(
+    folder: Path, generator_folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--samples", "9", "--calibrate", "dev.jsonl", "-o", "out.jsonl"]
+    assert main(["predict", str(generator_folder), "dev.jsonl", *options]) == 0
+    calibrated = SetGenerator.from_pretrained(generator_folder).calibrate(DEV, samples=9)
+    assert list(read_predictions("out.jsonl")) == calibrated.predict(DEV, samples=9)
+    assert main(["evaluate", "out.jsonl", "dev.jsonl"]) == 0
+    assert "12 examples" in capfd.readouterr().out
+
+
+def test_a_classifier_has_rules(
+    folder: Path, classifier_folder: Path, classifier: SetClassifier, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for rule in ("threshold", "top-k", "oracle-k"):
+        assert main(["predict", str(classifier_folder), "dev.jsonl", "-q", "--rule", rule]) == 0
+        assert predicted(capfd.readouterr().out) == classifier.predict(DEV, rule=rule)
+
+
+def test_no_text_gives_no_prediction(
+    folder: Path, generator_folder: Path, classifier_folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "empty.jsonl").write_text("")
+    for model in (generator_folder, classifier_folder):
+        assert main(["predict", str(model), "empty.jsonl", "-o", "out.jsonl"]) == 0
+        assert Path("out.jsonl").read_bytes() == b""
+        assert capfd.readouterr().err == "no text to predict for\n"
+
+
+def test_bad_lines_can_be_left_out(folder: Path, generator_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "some.jsonl").write_text('{"text": 1}\n{"text": "We won!"}\n')
+    assert main(["predict", str(generator_folder), "some.jsonl", "--skip-bad"]) == 0
+    output = capfd.readouterr()
+    assert len(predicted(output.out)) == 1
+    assert "skipped 1 bad lines" in output.err
+
+
+MISTAKES = [
+    ("missing dev.jsonl", "there is no model folder missing."),
+    (". dev.jsonl", "the folder . holds no model of setaug: setaug.json is missing."),
+    ("{generator} missing.jsonl", "cannot read missing.jsonl"),
+    ("{generator} bad.jsonl", 'line 1 of bad.jsonl: field "text" is missing'),
+    ("{generator} dev.jsonl --size-is 99", "too few for a set of 99"),
+    ("{generator} dev.jsonl --size-is -1", "size_is must be a whole number from 0 on, got -1."),
+    ("{generator} dev.jsonl --min-size 3 --max-size 2", "max_size 2 is below min_size 3."),
+    ("{generator} dev.jsonl --no-constrain --size-is 2", "a size can only be asked for with the constraint on."),
+    ("{generator} dev.jsonl --temperature 0", "temperature must be from 0.001 to 1000, got 0.0."),
+    ("{generator} dev.jsonl --samples -1", "samples must be"),
+    ("{generator} dev.jsonl --top-p 2", "top_p and threshold must be from 0 to 1"),
+    ("{generator} dev.jsonl --seed 99999999999999999999", "seed must be a whole number"),
+    ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),
+    ("{generator} dev.jsonl --rule top-k", "a model that writes sets takes no rule."),
+    ("{generator} dev.jsonl --calibrate dev.jsonl", "ask for some: --samples 16."),
+    ("{generator} dev.jsonl --samples 2 --calibrate empty.jsonl", "the data to calibrate with is empty."),
+    ("{generator} dev.jsonl --samples 2 --calibrate texts.jsonl", 'field "labels" is missing'),
+    ("{classifier} dev.jsonl --size-is 3", "a classifier takes no size_is."),
+    ("{classifier} dev.jsonl --samples 3", "a classifier takes no samples."),
+    ("{classifier} dev.jsonl --samples 3 --calibrate dev.jsonl", "only models that write sets can be calibrated"),
+    ("{classifier} texts.jsonl --rule oracle-k", 'field "labels" is missing'),
+    ("{search} dev.jsonl --samples 3", "set search takes no samples."),
+    ("{search} dev.jsonl --decoding greedy", "set search takes no name."),
+    ("{search} dev.jsonl --samples 3 --calibrate dev.jsonl", "set search"),
+    ("{generator} dev.jsonl -o no/such/folder/out.jsonl", "cannot write no/such/folder/out.jsonl"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+def test_mistakes_get_one_clear_line_and_leave_the_output_alone(
+    arguments: str,
+    message: str,
+    folder: Path,
+    generator_folder: Path,
+    classifier_folder: Path,
+    search_folder: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (folder / "empty.jsonl").write_text("")
+    (folder / "bad.jsonl").write_text('{"body": "a"}\n')
+    (folder / "out.jsonl").write_text("from before")
+    before = sorted(folder.iterdir())
+    folders = {"generator": generator_folder, "classifier": classifier_folder, "search": search_folder}
+    assert main(["predict", "-o", "out.jsonl", *arguments.format(**folders).split()]) == 2
+    output = capfd.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("setaug predict: ")
+    assert message in output.err
+    assert output.err.count("\n") == 1
+    assert (folder / "out.jsonl").read_text() == "from before"
+    assert sorted(folder.iterdir()) == before

@@ -1,0 +1,160 @@
+"""The baselines: score each label by itself, or write one label at a time; and what their predictions hold."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from setaug import DataError, Example, SetAugmenter
+from setaug.metrics import score_sets
+from setaug.models import SetClassifier, SetSearch, TrainingSettings
+from setaug.models.classifier import TOP_K
+from tests.conftest import DEV, EXAMPLES
+
+TEXTS = [example.text for example in DEV]
+GOLD = [example.labels for example in DEV]
+SHORT = TrainingSettings(epochs=1)
+
+
+def f1(found):
+    return score_sets([one.labels for one in found], GOLD).samples_f1
+
+
+# --- score each label -------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_are_the_models_whatever_the_batches(classifier):
+    found = classifier.probabilities(TEXTS)
+    assert found.shape == (12, len(classifier.labels_))
+    assert ((found > 0) & (found < 1)).all()
+    for text, row in zip(TEXTS[:3], found, strict=False):
+        inputs = classifier.tokenizer_(text, return_tensors="pt")
+        with torch.inference_mode():
+            logits = classifier.model_(input_ids=inputs["input_ids"]).logits
+        np.testing.assert_allclose(row, torch.sigmoid(logits)[0].numpy(), rtol=1e-4)
+    for one, row in zip(classifier.predict(DEV), found, strict=True):
+        assert all(
+            row[classifier.labels_.index(name)] == pytest.approx(p, abs=1e-5) for name, p in one.probabilities.items()
+        )
+
+
+def test_threshold_and_k_are_tuned_on_the_dev_data(classifier):
+    scores = classifier.probabilities(DEV)
+
+    def score(take):
+        return score_sets([[classifier.labels_[at] for at in take(row)] for row in scores], GOLD).samples_f1
+
+    by_k = {k: score(lambda row, k=k: np.argsort(-row, kind="stable")[:k]) for k in TOP_K}
+    assert by_k[classifier.top_k_] == max(by_k.values()) == f1(classifier.predict(DEV, rule="top-k"))
+    by_level = [score(lambda row, level=level: np.flatnonzero(row >= level)) for level in np.linspace(0.05, 0.95, 19)]
+    assert f1(classifier.predict(DEV)) >= max(by_level)
+    assert classifier.record_["best_f1"] == pytest.approx(f1(classifier.predict(DEV)))
+
+
+def test_the_rules_take_what_they_say(classifier):
+    ranked = [
+        [classifier.labels_[at] for at in np.argsort(-row, kind="stable")] for row in classifier.probabilities(DEV)
+    ]
+    for rule, sizes in {"top-k": [classifier.top_k_] * 12, "oracle-k": list(map(len, GOLD))}.items():
+        found = classifier.predict(DEV, rule=rule)
+        assert [list(one.labels) for one in found] == [row[:size] for row, size in zip(ranked, sizes, strict=True)]
+    assert [one.id for one in classifier.predict(DEV)] == [one.id for one in DEV]
+    assert classifier.predict([]) == []
+    assert classifier.predict([{"text": TEXTS[0]}])[0].labels == classifier.predict(TEXTS[:1])[0].labels
+
+
+def test_what_does_not_fit_a_classifier_is_refused(classifier):
+    with pytest.raises(DataError, match="oracle-k needs the true sets"):
+        classifier.predict(TEXTS, rule="oracle-k")
+    with pytest.raises(ValueError, match="rule must be one of threshold, top-k, oracle-k, got 'best'"):
+        classifier.predict(TEXTS, rule="best")
+    with pytest.raises(TypeError, match="a classifier takes no size_is"):
+        classifier.predict(TEXTS, size_is=1)
+    with pytest.raises(TypeError, match="expected texts, got the string 'one text'"):
+        classifier.predict("one text")
+
+
+def test_without_dev_data_a_half_and_the_mean_size_count():
+    model = SetClassifier(training=SHORT, rule="top-k").fit(EXAMPLES[:10])
+    assert model.threshold_ == 0.5
+    assert model.top_k_ == round(sum(len(one.labels) for one in EXAMPLES[:10]) / 10)
+    assert {len(one.labels) for one in model.predict(TEXTS)} == {model.top_k_}
+
+
+def test_a_classifier_comes_back_from_its_folder(classifier, classifier_folder, tmp_path):
+    classifier.save_pretrained(tmp_path)
+    again = SetClassifier.from_pretrained(tmp_path)
+    assert again.predict(DEV) == classifier.predict(DEV)
+    assert (again.threshold_, again.top_k_, again.labels_) == (
+        classifier.threshold_,
+        classifier.top_k_,
+        classifier.labels_,
+    )
+    assert {path.suffix for path in classifier_folder.iterdir()} == {".json", ".jsonl", ".safetensors"}
+    assert again.score(DEV) == pytest.approx(f1(again.predict(DEV)))
+
+
+def test_training_makes_the_loss_smaller(classifier_folder):
+    losses = [json.loads(line).get("loss") for line in (classifier_folder / "metrics.jsonl").read_text().splitlines()]
+    losses = [loss for loss in losses if loss is not None]
+    assert losses[-1] < losses[0]
+
+
+# --- write one label at a time ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constrained", [True, False])
+def test_the_beam_is_as_wide_as_the_largest_set_and_labels_are_different(search, constrained, monkeypatch):
+    asked = []
+    generate = type(search.model_).generate
+
+    def noting(self, *args, **options):
+        asked.append((options["num_beams"], options["num_return_sequences"], len(options["input_ids"])))
+        return generate(self, *args, **options)
+
+    monkeypatch.setattr(type(search.model_), "generate", noting)
+    found = search.predict(DEV, constrained=constrained, batch_size=20)
+    largest = max(len(example.labels) for example in EXAMPLES)
+    assert largest == 4
+    assert asked == [(4, 4, 5), (4, 4, 5), (4, 4, 2)]
+    known = set(search.labels_)
+    for one in found:
+        assert len(set(one.labels)) == len(one.labels)
+        assert len(one.labels) + len(one.repeated) + len(one.malformed) <= largest or not constrained
+        assert set(one.unknown) == set(one.labels) - known
+        if constrained:
+            assert len(one.labels) == largest
+            assert one.repeated == one.unknown == one.malformed == ()
+    assert [one.id for one in found] == [one.id for one in DEV]
+
+
+def test_set_search_finds_the_labels_with_the_highest_probability(search):
+    """By hand: the probability of each known label, written by itself."""
+    prompt = search.tokenizer_(TEXTS[0], return_tensors="pt")["input_ids"]
+    scores = {}
+    for label in search.labels_:
+        target = torch.tensor([search._writer.target(search.tokenizer_(label, add_special_tokens=False)["input_ids"])])
+        with torch.inference_mode():
+            loss = search.model_(input_ids=prompt, labels=target).loss
+        scores[label] = -loss.item()  # the mean over its tokens, as a beam search ranks
+    best = max(scores, key=scores.get)
+    assert best in search.predict(TEXTS[:1])[0].labels
+
+
+def test_what_does_not_fit_set_search_is_refused(search):
+    for changes in ({"samples": 2}, {"size_is": 1}, {"name": "random"}, {"rule": "top-k"}):
+        with pytest.raises(TypeError, match=f"set search takes no {next(iter(changes))}"):
+            search.predict(TEXTS, **changes)
+
+
+def test_examples_without_labels_have_nothing_to_write():
+    model = SetSearch(augmenter=SetAugmenter(size=False), training=SHORT)
+    model.fit([*EXAMPLES[:6], Example("nothing", ())])
+    assert model.record_["left_out_without_target"] == 1
+    assert model.record_["n_pairs_per_epoch"] == sum(len(one.labels) for one in EXAMPLES[:6])
+
+
+def test_set_search_comes_back_from_its_folder(search, tmp_path):
+    search.save_pretrained(tmp_path)
+    assert SetSearch.from_pretrained(tmp_path).predict(DEV) == search.predict(DEV)
