@@ -36,6 +36,7 @@ class Drawn:
         self.weights = [weigh(model, prompt, ones) for prompt, ones in zip(prompts, self.written, strict=True)]
 
     def choose(self, way: str, probabilities: Sequence[Any] | None = None, threshold: float = 0.5) -> Sets:
+        """Choose a set for each example."""
         found = []
         for at, sets in enumerate(self.sets):
             sizes = self.sizes[at] if self.sizes else {len(one): 1 / len(sets) for one in sets}
@@ -44,6 +45,7 @@ class Drawn:
         return found
 
     def by_likelihood(self) -> Sets:
+        """Choose for expected F1, each different text by its probability."""
         return [
             tuple(best_for_f1(list(weights), list(weights.values())))  # type: ignore[arg-type]
             for weights in self.weights

@@ -66,7 +66,7 @@ def apportion(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
 
     """
     exact = shares / shares.sum() * total
-    counts = np.floor(exact).astype(np.int64)
+    counts: NDArray[np.int64] = np.floor(exact).astype(np.int64)
     missing = total - int(counts.sum())
     counts[np.argsort(counts - exact, kind="stable")[:missing]] += 1
     return counts

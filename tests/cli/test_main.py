@@ -41,7 +41,7 @@ def test_the_version_and_wrong_commands(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_demo_runs_and_leaves_what_it_shows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "demo"
-    assert main(["demo", str(folder), "--examples", "300"]) == 0
+    assert main(["demo", str(folder), "--examples", "300", "--no-train"]) == 0
     assert sorted(os.listdir(folder)) == ["examples.jsonl", "labels.svg", "pairs.jsonl"]
     shown = capfd.readouterr().out
     assert "Will order help?" in shown
@@ -49,12 +49,23 @@ def test_the_demo_runs_and_leaves_what_it_shows(tmp_path: Path, capfd: pytest.Ca
     assert len((folder / "pairs.jsonl").read_text().splitlines()) == 900
 
 
+def test_the_demo_trains_two_models_and_compares_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", str(tmp_path), "--examples", "50", "--epochs", "1"]) == 0
+    shown = capfd.readouterr().out
+    for method in ("seq2seq", "setaug"):
+        assert f"{method} " in shown.partition("decoded as")[2]
+        assert (tmp_path / method / "model.safetensors").exists()
+        assert len((tmp_path / f"{method}-constrained.jsonl").read_text().splitlines()) == 300
+    assert "jaccard" in shown
+
+
 def test_help_needs_none_of_the_heavy_imports() -> None:
     code = (
         "import sys, setaug.cli\n"
         "try: setaug.cli.main(['--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = {'numpy', 'numba', 'torch', 'transformers', 'pyarrow', 'rich'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'numba', 'torch', 'transformers', 'pyarrow', 'rich', 'sklearn', 'scipy'}\n"
+        "heavy &= set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0

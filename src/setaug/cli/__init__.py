@@ -66,7 +66,8 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # as a shell reports a program that ended because its reader did
     except KeyboardInterrupt:
-        return _say(f"setaug {name}: interrupted; no output file was written", 130)
+        left = getattr(command, "INTERRUPTED", "no output file was written")
+        return _say(f"setaug {name}: interrupted; {left}", 130)
     except (SetAugError, OSError) as error:
         return _say(f"setaug {name}: {error}", 2)
     return 0

@@ -6,10 +6,19 @@ The output is a set by construction: no label twice, none that is unknown, and a
 
 import argparse
 import sys
-from typing import Any
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from setaug.cli.options import UsageError, add_input, checking_options, columns_of, skipped_lines
 from setaug.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from setaug.examples import Example
+    from setaug.models.settings import Progress
+
+_WINDOW = 4096
+"""So many texts are read at once, and sorted by length; more do not have to fit into memory."""
 
 EXAMPLES = """\
 examples:
@@ -98,37 +107,37 @@ def run(options: argparse.Namespace) -> None:
     skipped = Skipped() if options.skip_bad else None
     needs_labels = (options.rule or getattr(model, "rule", None)) == "oracle-k"
     examples = _read(options, options.input, skipped, needs_labels)
+    n_sets = n_labels = 0
     with open_output(options.output) as stream, progress_bar("loading the model") as progress, checking_options():
         if options.calibrate is not None:
             if not isinstance(model, SetGenerator):
                 raise UsageError("only models that write sets can be calibrated by samples.")
             model.calibrate(_read(options, options.calibrate, skipped, True), progress=progress, **changes)
-        predictions = model.predict(examples, progress=progress, **changes)
-        for prediction in predictions:
-            stream.write(orjson.dumps(prediction.as_row(), option=orjson.OPT_APPEND_NEWLINE))
+        while window := list(islice(examples, _WINDOW)):
+            for prediction in model.predict(window, progress=_after(n_sets, progress), **changes):
+                stream.write(orjson.dumps(prediction.as_row(), option=orjson.OPT_APPEND_NEWLINE))
+                n_sets += 1
+                n_labels += len(prediction.labels)
     if not options.quiet:
-        sys.stderr.write("\n".join([_summary(predictions), *(skipped_lines(skipped) if skipped else [])]) + "\n")
+        mean = f"{n_sets:,} sets with {n_labels / n_sets:.2f} labels on average" if n_sets else "no text to predict for"
+        sys.stderr.write("\n".join([mean, *(skipped_lines(skipped) if skipped else [])]) + "\n")
 
 
-def _read(options: argparse.Namespace, path: str, skipped: Any, needs_labels: bool) -> list[Any]:
+def _after(n_done: int, progress: "Progress") -> "Progress":
+    """Count on from what is done already."""
+    return lambda stage, n, total: progress(stage, n_done + n, None)
+
+
+def _read(options: argparse.Namespace, path: str, skipped: Any, needs_labels: bool) -> "Iterator[Example]":
     from setaug.examples import read_examples
 
     columns = columns_of(options)
-    return list(
-        read_examples(
-            path,
-            text_field=columns.text,
-            labels_field=columns.labels,
-            are_labelled=needs_labels,
-            delimiter=columns.delimiter,
-            kind=options.input_kind,
-            skipped=skipped,
-        )
+    return read_examples(
+        path,
+        text_field=columns.text,
+        labels_field=columns.labels,
+        are_labelled=needs_labels,
+        delimiter=columns.delimiter,
+        kind=options.input_kind,
+        skipped=skipped,
     )
-
-
-def _summary(predictions: list[Any]) -> str:
-    if not predictions:
-        return "no text to predict for"
-    mean = sum(len(found.labels) for found in predictions) / len(predictions)
-    return f"{len(predictions):,} sets with {mean:.2f} labels on average"

@@ -29,6 +29,8 @@ examples:
   accelerate launch --num_processes 8 -m setaug train train.jsonl --model facebook/bart-large -o run/
 """
 
+INTERRUPTED = "go on from the last checkpoint with --resume"
+
 _PAPER_SEEDS = (15143, 27122, 999888)
 
 
@@ -108,7 +110,7 @@ def _add_training(group: argparse._ArgumentGroup) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
-    from setaug.models.training import is_main_process
+    from setaug.models.folder import is_main_process
 
     with checking_options():
         models = {seed: _make_model(options, seed) for seed in _seeds(options)}

@@ -1,13 +1,11 @@
 """Models that write sets; the only part that needs torch and transformers."""
 
+from importlib.util import find_spec
+
 from setaug.errors import MissingExtraError
 
-try:
-    import accelerate as _accelerate  # noqa: F401
-    import torch as _torch  # noqa: F401
-    import transformers as _transformers  # noqa: F401
-except ImportError:
-    raise MissingExtraError("Training and running models", "train") from None
+if not all(find_spec(name) for name in ("accelerate", "torch", "transformers")):
+    raise MissingExtraError("Training and running models", "train")
 
 from setaug.models.base import SetModel
 from setaug.models.classifier import SetClassifier

@@ -19,6 +19,7 @@ from setaug.models.folder import (
     begin_run,
     end_run,
     forget_run,
+    is_main_process,
     is_whole,
     read_card,
     read_statistics,
@@ -26,8 +27,7 @@ from setaug.models.folder import (
     versions,
 )
 from setaug.models.quiet import quiet
-from setaug.models.settings import TrainingSettings
-from setaug.models.training import Progress, is_main_process, train
+from setaug.models.settings import Progress, TrainingSettings
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 
@@ -113,6 +113,8 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
             torch.manual_seed(self.training.seed)
             self._build(examples)
         data, collate, counted = self._training_data(examples)
+        from setaug.models.training import train  # seconds, which a model that only predicts need not wait
+
         record = train(
             self.model_,
             data,

@@ -7,7 +7,6 @@ from typing import Any, TypedDict
 import torch
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Dataset, Sampler
-from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from setaug.errors import DataError
 from setaug.examples import Example
@@ -93,6 +92,8 @@ class LengthGroups(Sampler[int]):
         return len(self._lengths)
 
     def __iter__(self) -> Iterator[int]:
+        from transformers.trainer_pt_utils import get_length_grouped_indices  # brings all that training needs
+
         generator = torch.Generator().manual_seed((self._seed << 16) + self._epoch)
         order: list[int] = get_length_grouped_indices(self._lengths, self._batch_size, generator=generator)
         return iter(order)

@@ -16,9 +16,8 @@ from setaug.models.base import SetModel, make_examples, make_texts
 from setaug.models.batches import cut, pad_rows
 from setaug.models.generator import known_labels
 from setaug.models.pretrained import load_for_classification, load_saved_classifier
-from setaug.models.settings import TrainingSettings
+from setaug.models.settings import Progress, TrainingSettings
 from setaug.models.tiny import tiny_classifier, train_tokenizer
-from setaug.models.training import Progress
 from setaug.predictions import Prediction
 
 TOP_K = (1, 3, 5, 10, 50)

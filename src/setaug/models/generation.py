@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
@@ -12,8 +12,7 @@ from setaug.codec import SetCodec
 from setaug.decoding.settings import Decoding
 from setaug.models.batches import IGNORED, cut, pad_rows
 from setaug.models.constraint import SetConstraint
-
-Progress: TypeAlias = Callable[[str, int, int | None], None]
+from setaug.models.settings import Progress
 
 
 @dataclass(frozen=True, slots=True)

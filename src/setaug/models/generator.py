@@ -19,9 +19,8 @@ from setaug.models.base import SetModel, make_examples, make_texts
 from setaug.models.batches import Collator, TrainingSet, make_training_set
 from setaug.models.generation import Writer, Written
 from setaug.models.pretrained import load_encoder_decoder
-from setaug.models.settings import TrainingSettings
+from setaug.models.settings import Progress, TrainingSettings
 from setaug.models.tiny import tiny_encoder_decoder, train_tokenizer
-from setaug.models.training import Progress
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 

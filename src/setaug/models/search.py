@@ -12,7 +12,7 @@ from setaug.models import targets
 from setaug.models.base import make_texts
 from setaug.models.batches import Collator, TrainingSet, make_training_set
 from setaug.models.generator import SetGenerator
-from setaug.models.training import Progress
+from setaug.models.settings import Progress
 from setaug.predictions import Prediction
 
 

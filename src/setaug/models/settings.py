@@ -1,7 +1,11 @@
 """How to train."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Is told what is going on: a word, how much is done, and of how much."""
 
 SEEDS = (15143, 27122, 999888)
 """The paper's seeds."""

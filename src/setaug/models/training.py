@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch.utils.data import Sampler
@@ -16,10 +16,8 @@ from transformers.trainer_callback import PrinterCallback, TrainerState
 from setaug.files import open_output
 from setaug.models.batches import LengthGroups
 from setaug.models.folder import MARK, last_checkpoint
-from setaug.models.settings import PRECISIONS, TrainingSettings
+from setaug.models.settings import PRECISIONS, Progress, TrainingSettings
 from setaug.models.sharing import SharedEncoder
-
-Progress: TypeAlias = Callable[[str, int, int | None], None]
 
 
 class SetTrainer(Trainer):
@@ -86,11 +84,6 @@ class SetTrainer(Trainer):
         for other in folder.glob("checkpoint-*"):
             if other.name not in (best, newest.name):
                 shutil.rmtree(other, ignore_errors=True)
-
-
-def is_main_process() -> bool:
-    """Ask the launcher (torchrun, accelerate), since torch knows only once training begins."""
-    return int(os.environ.get("RANK", "0")) == 0
 
 
 def _writes(model: Any) -> bool:
