@@ -15,7 +15,7 @@ demo: $(VENV)/.base ## show the method on made-up data, into demo/
 	$(BIN)/setaug demo demo
 
 test: $(VENV)/.dev ## run all tests, with coverage
-	SETAUG_DATA=$(DATA) $(BIN)/python -m pytest -n 2 --cov=setaug --cov-report=term:skip-covered
+	OMP_NUM_THREADS=1 SETAUG_DATA=$(DATA) $(BIN)/python -m pytest -n 2 --cov=setaug --cov-report=term:skip-covered
 
 check: $(VENV)/.dev ## lint, types, layers
 	$(BIN)/ruff check .
@@ -25,6 +25,8 @@ check: $(VENV)/.dev ## lint, types, layers
 
 benchmark: $(VENV)/.dev ## measure speed, each time against a baseline in the same run
 	$(BIN)/python benchmarks/speed.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/training.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/constraint.py
 
 clean: ## remove the environment and what the demo wrote
 	rm -rf $(VENV) demo

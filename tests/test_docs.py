@@ -28,7 +28,7 @@ def test_examples_run(document: Path, tmp_path: Path) -> None:
             command = [sys.executable, "-W", "error", "-c", before + code]
             before += code
         run = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
         assert run.returncode == 0, f"{code}\n{run.stdout}\n{run.stderr}"
         for line, wanted in re.findall(r"^(print\(.*\))  # (.*)$", code, re.MULTILINE):
