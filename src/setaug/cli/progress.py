@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
+PATIENCE = 2.0
+"""After so many seconds without progress, say what is being waited for."""
 _COMPILING = "compiling the inner loops; this happens once after an installation"
 
 
 @contextmanager
 def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Callable[[str, int, int | None], None]]:
     """Give a function that shows the stage, the examples done and their total; say what a long start is about."""
-    waiting = Timer(2.0, sys.stderr.write, [waiting_for + "\n"])
+    waiting = Timer(PATIENCE, sys.stderr.write, [waiting_for + "\n"])
     waiting.daemon = True
     waiting.start()
     try:
