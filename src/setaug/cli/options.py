@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from setaug.errors import SetAugError
 
 if TYPE_CHECKING:
-    from setaug.examples import Columns, Skipped
+    from setaug.examples import Columns, Example, Skipped
 
 
 class UsageError(SetAugError):
@@ -32,6 +32,14 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         help="examples: .jsonl, .csv or .tsv (also with .gz or .zst behind) or .parquet; - for standard input (JSONL)",
     )
     group = parser.add_argument_group("reading")
+    add_fields(group)
+    group.add_argument(
+        "--skip-bad", action="store_true", help="leave bad lines out and count them, instead of stopping at the first"
+    )
+
+
+def add_fields(group: argparse._ArgumentGroup) -> None:
+    """Add where in a file texts and labels stand."""
     group.add_argument("--text-field", default="text", metavar="NAME", help="the field that holds the text [text]")
     group.add_argument(
         "--labels-field", default="labels", metavar="NAME", help="the field that holds the list of labels [labels]"
@@ -43,9 +51,6 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         "--input-kind",
         choices=("jsonl", "csv", "tsv", "parquet"),
         help="the kind of file, where its name does not tell",
-    )
-    group.add_argument(
-        "--skip-bad", action="store_true", help="leave bad lines out and count them, instead of stopping at the first"
     )
 
 
@@ -74,6 +79,24 @@ def columns_of(options: argparse.Namespace) -> "Columns":
     if not options.delimiter:
         raise UsageError("--delimiter must not be empty.")
     return Columns(text=options.text_field, labels=options.labels_field, delimiter=options.delimiter)
+
+
+def read_input(
+    options: argparse.Namespace, path: str, *, skipped: "Skipped | None" = None, are_labelled: bool = True
+) -> "Iterator[Example]":
+    """Read examples as the options say."""
+    from setaug.examples import read_examples
+
+    columns = columns_of(options)
+    return read_examples(
+        path,
+        text_field=columns.text,
+        labels_field=columns.labels,
+        are_labelled=are_labelled,
+        delimiter=columns.delimiter,
+        kind=options.input_kind,
+        skipped=skipped,
+    )
 
 
 def skipped_lines(skipped: "Skipped") -> list[str]:

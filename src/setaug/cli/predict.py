@@ -6,15 +6,13 @@ The output is a set by construction: no label twice, none that is unknown, and a
 
 import argparse
 import sys
-from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from setaug.cli.options import UsageError, add_input, checking_options, columns_of, skipped_lines
+from setaug.cli.options import UsageError, add_input, checking_options, read_input, skipped_lines
 from setaug.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from setaug.examples import Example
     from setaug.models.settings import Progress
 
 _WINDOW = 4096
@@ -106,13 +104,13 @@ def run(options: argparse.Namespace) -> None:
     model = load_model(options.folder)
     skipped = Skipped() if options.skip_bad else None
     needs_labels = (options.rule or getattr(model, "rule", None)) == "oracle-k"
-    examples = _read(options, options.input, skipped, needs_labels)
+    examples = read_input(options, options.input, skipped=skipped, are_labelled=needs_labels)
     n_sets = n_labels = 0
     with open_output(options.output) as stream, progress_bar("loading the model") as progress, checking_options():
         if options.calibrate is not None:
             if not isinstance(model, SetGenerator):
                 raise UsageError("only models that write sets can be calibrated by samples.")
-            model.calibrate(_read(options, options.calibrate, skipped, True), progress=progress, **changes)
+            model.calibrate(read_input(options, options.calibrate, skipped=skipped), progress=progress, **changes)
         while window := list(islice(examples, _WINDOW)):
             for prediction in model.predict(window, progress=_after(n_sets, progress), **changes):
                 stream.write(orjson.dumps(prediction.as_row(), option=orjson.OPT_APPEND_NEWLINE))
@@ -126,18 +124,3 @@ def run(options: argparse.Namespace) -> None:
 def _after(n_done: int, progress: "Progress") -> "Progress":
     """Count on from what is done already."""
     return lambda stage, n, total: progress(stage, n_done + n, None)
-
-
-def _read(options: argparse.Namespace, path: str, skipped: Any, needs_labels: bool) -> "Iterator[Example]":
-    from setaug.examples import read_examples
-
-    columns = columns_of(options)
-    return read_examples(
-        path,
-        text_field=columns.text,
-        labels_field=columns.labels,
-        are_labelled=needs_labels,
-        delimiter=columns.delimiter,
-        kind=options.input_kind,
-        skipped=skipped,
-    )

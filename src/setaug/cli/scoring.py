@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import UsageError, columns_of
+from setaug.cli.options import UsageError, add_fields, read_input
 
 if TYPE_CHECKING:
     from setaug.examples import Example
@@ -18,19 +18,7 @@ def add_gold(parser: argparse.ArgumentParser) -> None:
         metavar="GOLD",
         help="examples with their true labels: .jsonl, .csv or .tsv (also with .gz or .zst behind) or .parquet",
     )
-    group = parser.add_argument_group("reading the true sets")
-    group.add_argument("--text-field", default="text", metavar="NAME", help="the field that holds the text [text]")
-    group.add_argument(
-        "--labels-field", default="labels", metavar="NAME", help="the field that holds the list of labels [labels]"
-    )
-    group.add_argument(
-        "--delimiter", default=";", metavar="TEXT", help="what separates the labels in a CSV or TSV cell [;]"
-    )
-    group.add_argument(
-        "--input-kind",
-        choices=("jsonl", "csv", "tsv", "parquet"),
-        help="the kind of file, where its name does not tell",
-    )
+    add_fields(parser.add_argument_group("reading the true sets"))
 
 
 def add_macro(parser: argparse._ArgumentGroup) -> None:
@@ -55,19 +43,9 @@ def check_inputs(options: argparse.Namespace, *paths: str) -> None:
 def read_gold(options: argparse.Namespace) -> "list[Example]":
     """Read the examples with the true sets."""
     from setaug.errors import DataError
-    from setaug.examples import read_examples
     from setaug.files import display_name
 
-    columns = columns_of(options)
-    examples = list(
-        read_examples(
-            options.gold,
-            text_field=columns.text,
-            labels_field=columns.labels,
-            delimiter=columns.delimiter,
-            kind=options.input_kind,
-        )
-    )
+    examples = list(read_input(options, options.gold))
     if not examples:
         raise DataError("there is nothing to score: no examples.", source=display_name(options.gold))
     return examples

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
+from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, read_input, skipped_lines
 from setaug.cli.progress import progress_bar
 from setaug.cli.scoring import read_vocabulary
 
@@ -188,19 +188,7 @@ def _skipped(options: argparse.Namespace) -> Any:
 
 
 def _read(options: argparse.Namespace, path: str, skipped: Any) -> "list[Example]":
-    from setaug.examples import read_examples
-
-    columns = columns_of(options)
-    examples = list(
-        read_examples(
-            path,
-            text_field=columns.text,
-            labels_field=columns.labels,
-            delimiter=columns.delimiter,
-            kind=options.input_kind,
-            skipped=skipped,
-        )
-    )
+    examples = list(read_input(options, path, skipped=skipped))
     if not examples:
         raise UsageError(f"{path} holds no example.")
     return examples
