@@ -30,6 +30,9 @@ try it:
   setaug demo
   setaug inspect demo/examples.jsonl
   setaug augment demo/examples.jsonl -o pairs.jsonl --orders 2 --seed 0
+  setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base -o run/
+  setaug predict run/ test.jsonl -o predictions.jsonl
+  setaug evaluate predictions.jsonl test.jsonl
 
 `setaug COMMAND --help` explains a command.
 """

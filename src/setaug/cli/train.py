@@ -9,6 +9,7 @@ checkpoint with the highest F1 (its mean over the sets) is the one that remains.
 import argparse
 import sys
 from pathlib import Path
+from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, read_input, skipped_lines
@@ -113,18 +114,25 @@ def run(options: argparse.Namespace) -> None:
     from setaug.models.folder import is_main_process
 
     with checking_options():
-        models = {seed: _make_model(options, seed) for seed in _seeds(options)}
+        seeds = _seeds(options)
+        for seed in seeds:
+            _make_model(options, seed)  # complain before the first of them is trained, not after
     skipped = _skipped(options)
     train = _read(options, options.input, skipped)
     dev = None if options.dev is None else _read(options, options.dev, skipped)
     if skipped is not None:
         _say(*skipped_lines(skipped))
-    for seed, model in models.items():
+    best = []
+    for seed in seeds:
+        model = _make_model(options, seed)
         folder = Path(options.output) / f"seed-{seed}" if options.seeds is not None else Path(options.output)
         with progress_bar("loading the model") as progress, checking_options():
             model.fit(train, dev=dev, folder=folder, resume=options.resume, progress=progress)
         if is_main_process():
             _report(model, folder)
+        best.append(model.record_["best_f1"])
+    if len(best) > 1 and None not in best and is_main_process():
+        _say(f"over {len(best)} seeds: best mean F1 {mean(best):.3f}, standard deviation {stdev(best):.3f}")
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
