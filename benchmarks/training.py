@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--data")
     parser.add_argument("--orders", type=int, default=2)
     parser.add_argument("--batch-size", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     logging.set_verbosity_error()
