@@ -72,7 +72,7 @@ def _show_training(folder: Path, options: argparse.Namespace) -> None:
     except MissingExtraError as error:
         _say(str(error))
         return
-    symbols = paired_symbols(sum(_SPLITS.values()), seed=options.seed)
+    symbols = paired_symbols(sum(_SPLITS.values()), n_symbols=12, concentration=0.1, seed=options.seed)
     files = {split: str(folder / f"symbols-{split}.jsonl") for split in _SPLITS}
     for split, n in _SPLITS.items():
         _write(files[split], islice(symbols, n))
