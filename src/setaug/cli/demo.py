@@ -2,7 +2,7 @@
 
 First short news items with topics, from specific to general: examples, a picture of the label graph, training pairs.
 Then symbols with partners (the paper's Finding 4): a plain sequence model and SETAUG are trained, and both predict, as
-free text and under the set constraint. Takes two to three minutes on two cores.
+free text and under the set constraint. Takes one to two minutes on two cores.
 """
 
 import argparse
