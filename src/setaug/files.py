@@ -144,20 +144,19 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     is_special = os.path.exists(path) and not os.path.isfile(path)
     target = Path(path if is_special else os.path.realpath(path))
     beside = target if is_special else target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
+    raw = None
+    try:  # around all of it: a signal may come as soon as the file is there
         raw = io.FileIO(beside, "wb")
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}.") from None
-    try:
         with raw, _compressed(raw, target.suffix.lower()) as stream:
             yield stream
         if not is_special:
             os.replace(beside, target)
     except BaseException as error:
         if not is_special:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 os.unlink(beside)
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        if isinstance(error, OSError) and (raw is None or is_full):
             raise FileError(f"cannot write {path}: {error.strerror}.") from None
         raise
 

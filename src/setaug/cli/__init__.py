@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from importlib import import_module
-from types import FrameType
+from types import FrameType, ModuleType
 
 from setaug import __version__
 from setaug.errors import SetAugError
@@ -61,10 +61,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     command.add_arguments(parser)
     options = parser.parse_args(arguments[1:])
-    signal.signal(signal.SIGTERM, _stop)  # so that what is half written is removed
     try:
-        command.run(options)
-        sys.stdout.flush()
+        _run(command, options)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # as a shell reports a program that ended because its reader did
@@ -81,5 +79,19 @@ def _say(message: str, code: int) -> int:
     return code
 
 
-def _stop(signum: int, frame: FrameType | None) -> None:
-    sys.exit(128 + signum)
+def _run(command: ModuleType, options: argparse.Namespace) -> None:
+    """Run a command; told to stop, it unwinds, so that what is half written is removed."""
+    stopped = []
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        stopped.append(signum)
+        sys.exit(128 + signum)
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        command.run(options)
+        sys.stdout.flush()
+    except BaseException:
+        if stopped:  # compiled code may have made another error of it on the way
+            sys.exit(128 + stopped[0])
+        raise

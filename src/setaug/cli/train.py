@@ -32,8 +32,6 @@ examples:
 
 INTERRUPTED = "go on from the last checkpoint with --resume"
 
-_PAPER_SEEDS = (15143, 27122, 999888)
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -136,11 +134,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
+    from setaug.models import SEEDS
+
     if options.seeds is None:
-        return _PAPER_SEEDS[:1] if options.seed is None else (options.seed,)
+        return SEEDS[:1] if options.seed is None else (options.seed,)
     if options.seed is not None:
         raise ValueError("--seed and --seeds cannot be given together.")
-    return tuple(dict.fromkeys(options.seeds)) or _PAPER_SEEDS
+    return tuple(dict.fromkeys(options.seeds)) or SEEDS
 
 
 def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":

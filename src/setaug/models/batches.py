@@ -59,11 +59,8 @@ class Collator:
 
     def __call__(self, items: Sequence[Item]) -> dict[str, torch.Tensor]:
         """Give one row of ``input_ids`` and ``attention_mask`` per example, one row of ``labels`` per target."""
-        inputs = pad_rows([item["input_ids"] for item in items], self.pad)
-        lengths = torch.tensor([len(item["input_ids"]) for item in items])
         return {
-            "input_ids": inputs,
-            "attention_mask": (torch.arange(inputs.shape[1]) < lengths[:, None]).long(),
+            **pad_inputs([item["input_ids"] for item in items], self.pad),
             "n_targets": torch.tensor([len(item["targets"]) for item in items]),
             "labels": pad_rows([target for item in items for target in item["targets"]], IGNORED),
         }
@@ -72,6 +69,13 @@ class Collator:
 def pad_rows(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
     """Make rows of one length of them."""
     return pad_sequence([torch.tensor(row, dtype=torch.long) for row in rows], batch_first=True, padding_value=value)
+
+
+def pad_inputs(rows: Sequence[Sequence[int]], pad: int) -> dict[str, torch.Tensor]:
+    """Make inputs for a model of them: the tokens, and which of them are not padding."""
+    ids = pad_rows(rows, pad)
+    lengths = torch.tensor([len(row) for row in rows])
+    return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
 
 
 class LengthGroups(Sampler[int]):

@@ -13,7 +13,7 @@ from setaug.errors import DataError
 from setaug.examples import Data, Example
 from setaug.metrics import score_sets
 from setaug.models.base import SetModel, make_examples, make_texts
-from setaug.models.batches import cut, pad_rows
+from setaug.models.batches import cut, pad_inputs
 from setaug.models.generator import known_labels
 from setaug.models.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.settings import Progress, TrainingSettings
@@ -109,12 +109,7 @@ class SetClassifier(SetModel):
         labels = torch.zeros(len(items), len(self.labels_))
         for row, item in zip(labels, items, strict=True):
             row[item["gold"]] = 1.0
-        return {**self._pad([item["input_ids"] for item in items]), "labels": labels}
-
-    def _pad(self, inputs: Sequence[list[int]]) -> dict[str, torch.Tensor]:
-        ids = pad_rows(inputs, self.tokenizer_.pad_token_id)
-        lengths = torch.tensor([len(row) for row in inputs])
-        return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
+        return {**pad_inputs([item["input_ids"] for item in items], self.tokenizer_.pad_token_id), "labels": labels}
 
     def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
         self._tune(dev)
@@ -155,10 +150,8 @@ class SetClassifier(SetModel):
         with torch.inference_mode():
             for start in range(0, len(order), self.batch_size):
                 rows = order[start : start + self.batch_size]
-                batch = {
-                    name: values.to(self.model_.device)
-                    for name, values in self._pad([inputs[at] for at in rows]).items()
-                }
+                padded = pad_inputs([inputs[at] for at in rows], self.tokenizer_.pad_token_id)
+                batch = {name: values.to(self.model_.device) for name, values in padded.items()}
                 found[rows] = torch.sigmoid(self.model_(**batch).logits.float()).cpu().numpy()
                 if progress is not None:
                     progress("scoring", start + len(rows), len(order))

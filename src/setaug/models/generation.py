@@ -10,7 +10,7 @@ import torch
 
 from setaug.codec import SetCodec
 from setaug.decoding.settings import Decoding
-from setaug.models.batches import IGNORED, cut, pad_rows
+from setaug.models.batches import IGNORED, cut, pad_inputs, pad_rows
 from setaug.models.constraint import SetConstraint
 from setaug.models.settings import Progress
 
@@ -125,10 +125,8 @@ class Writer:
         order = sorted(range(len(inputs)), key=lambda at: len(inputs[at]))
         for start in range(0, len(order), size):
             rows = order[start : start + size]
-            ids = pad_rows([inputs[at] for at in rows], self.model.generation_config.pad_token_id)
-            lengths = torch.tensor([len(inputs[at]) for at in rows])
-            mask = (torch.arange(ids.shape[1]) < lengths[:, None]).long()
-            yield rows, {"input_ids": ids.to(self.model.device), "attention_mask": mask.to(self.model.device)}
+            batch = pad_inputs([inputs[at] for at in rows], self.model.generation_config.pad_token_id)
+            yield rows, {name: values.to(self.model.device) for name, values in batch.items()}
 
     @contextmanager
     def _generating(self, seed: int) -> Iterator[None]:

@@ -122,16 +122,19 @@ class SetGenerator(SetModel):
     def _training_data(
         self, examples: list[Example]
     ) -> tuple[TrainingSet, Callable[[Any], dict[str, torch.Tensor]], dict[str, int]]:
-        write = targets.one_order if self.one_order else targets.orders
         data, counted = make_training_set(
             self.tokenizer_,
             examples,
             [self._prompt(example) for example in examples],
-            write=lambda kept, epoch: write(self.augmenter, kept, epoch if self.training.fresh_orders else 0),
+            write=self._write_targets,
             target=self._writer.target,
             settings=self.training,
         )
         return data, Collator(self.model_.config.pad_token_id), counted
+
+    def _write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
+        write = targets.one_order if self.one_order else targets.orders
+        return write(self.augmenter, examples, epoch)
 
     def _finish(self, dev: list[Example]) -> None:
         if self.training.lora_rank is not None:
@@ -177,14 +180,11 @@ class SetGenerator(SetModel):
             labels = choose(
                 decoding.choose, sets, probabilities=probabilities, sizes=sizes, threshold=decoding.threshold
             )
-            unknown = None if self.labels_ is None else tuple(label for label in labels if label not in self._known)
+            strange = {label for one in ones for label in one.unknown}
+            unknown = None if self.labels_ is None else tuple(label for label in labels if label in strange)
             prediction = Prediction(labels=labels, probabilities=probabilities, sizes=sizes, unknown=unknown, id=key)
             found.append(prediction)
         return found
-
-    @property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.labels_ or ())
 
     def calibrate(self, data: Data, *, progress: Progress | None = None, **changes: Any) -> Self:
         """Learn on dev data what the share of samples that hold a label is worth; then probabilities are calibrated."""

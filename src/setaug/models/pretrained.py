@@ -25,8 +25,9 @@ _WEIGHTS = {"use_safetensors": True, "dtype": torch.float32}
 
 def load_encoder_decoder(name: str) -> tuple[Any, Any]:
     """Load an encoder-decoder and its tokenizer."""
-    if not getattr(_load(name, AutoConfig), "is_encoder_decoder", False):
-        kind = _load(name, AutoConfig).model_type
+    config = _load(name, AutoConfig)
+    if not getattr(config, "is_encoder_decoder", False):
+        kind = config.model_type
         raise ModelError(f"{name} is no encoder-decoder (it is of the kind {kind!r}); BART, T5 and their like are.")
     model, tokenizer = _load_whole(name, AutoModelForSeq2SeqLM), load_tokenizer(name)
     _settle(name, model, tokenizer)

@@ -1,16 +1,13 @@
 """The paper's SET SEARCH: learn to write one label at a time, and take all different ones that a beam search finds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
-
-import torch
 
 from setaug.decoding.settings import Decoding
 from setaug.examples import Data, Example
 from setaug.models import targets
 from setaug.models.base import make_texts
-from setaug.models.batches import Collator, TrainingSet, make_training_set
 from setaug.models.generator import SetGenerator
 from setaug.models.settings import Progress
 from setaug.predictions import Prediction
@@ -25,18 +22,8 @@ class SetSearch(SetGenerator):
 
     kind: ClassVar[str] = "set-search"
 
-    def _training_data(
-        self, examples: list[Example]
-    ) -> tuple[TrainingSet, Callable[[Any], dict[str, torch.Tensor]], dict[str, int]]:
-        data, counted = make_training_set(
-            self.tokenizer_,
-            examples,
-            [self._prompt(example) for example in examples],
-            write=lambda kept, epoch: targets.each_label(self.augmenter, kept, epoch),
-            target=self._writer.target,
-            settings=self.training,
-        )
-        return data, Collator(self.model_.config.pad_token_id), counted
+    def _write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
+        return targets.each_label(self.augmenter, examples, epoch)
 
     def _check(self) -> None:
         super()._check()

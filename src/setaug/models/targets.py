@@ -1,14 +1,10 @@
 """What a model learns to write for an example: orders of its set, one order again and again, or label by label."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from setaug.augmenter import SetAugmenter
 from setaug.examples import Example
-
-WriteTargets: TypeAlias = Callable[[SetAugmenter, Sequence[Example], int], list[list[str]]]
-"""Give each example's targets, for a fitted augmenter and an epoch."""
 
 
 def orders(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int = 0) -> list[list[str]]:
