@@ -161,27 +161,56 @@ class Writer:
     def sizes(self, prompts: Sequence[str], decoding: Decoding) -> list[dict[int, float]]:
         """Give the model's own distribution over the sizes, which stand in front of the labels."""
         openings = self.constraint(decoding.sizes(self.largest)).openings
-        sizes = list(openings)
-        targets = pad_rows(list(openings.values()), IGNORED)
-        found: list[dict[int, float]] = [{} for _ in prompts]
+        sizes, targets = list(openings), list(openings.values())
+        scores = self._score(prompts, [targets] * len(prompts), decoding.batch_size)
+        return [dict(zip(sizes, torch.tensor(row).softmax(dim=0).tolist(), strict=True)) for row in scores]
+
+    def score(
+        self,
+        prompts: Sequence[str],
+        texts: Sequence[Sequence[str]],
+        *,
+        batch_size: int = 32,
+        progress: Progress | None = None,
+    ) -> list[list[float]]:
+        """Give the natural logarithm of the probability that the model writes a text, for each text of each prompt."""
+        flat = [text for each in texts for text in each]
+        tokens = iter(self.tokenizer(flat, add_special_tokens=False)["input_ids"] if flat else ())
+        targets = [[self.target(next(tokens)) for _ in each] for each in texts]
+        return self._score(prompts, targets, batch_size, progress)
+
+    def _score(
+        self,
+        prompts: Sequence[str],
+        targets: Sequence[Sequence[Sequence[int]]],
+        batch_size: int,
+        progress: Progress | None = None,
+    ) -> list[list[float]]:
+        """Score the targets of each prompt; the encoder reads a prompt once, however many targets it has."""
+        found: list[list[float]] = [[] for _ in prompts]
+        n_done, total = 0, sum(map(len, targets))
         with self._generating(0):
-            for rows, batch in self._batches(prompts, max(decoding.batch_size // len(sizes), 1)):
-                scores = self._score(batch, targets.to(self.model.device))
-                for row, shares in zip(rows, torch.softmax(scores, dim=1).tolist(), strict=True):
-                    found[row] = dict(zip(sizes, shares, strict=True))
+            for rows, batch in self._batches(prompts, batch_size):
+                states = self.model.get_encoder()(**batch).last_hidden_state
+                owners = [at for at, row in enumerate(rows) for _ in targets[row]]
+                flat = [target for row in rows for target in targets[row]]
+                for start in range(0, len(flat), batch_size):
+                    served = owners[start : start + batch_size]
+                    labels = pad_rows(flat[start : start + batch_size], IGNORED).to(self.model.device)
+                    logits = self.model(
+                        encoder_outputs=(states[served],), attention_mask=batch["attention_mask"][served], labels=labels
+                    ).logits
+                    for at, value in zip(served, log_probabilities(logits, labels).tolist(), strict=True):
+                        found[rows[at]].append(value)
+                    n_done += len(served)
+                    if progress is not None:
+                        progress("scoring", n_done, total)
         return found
 
-    def _score(self, batch: dict[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """Give the log-probability of each target for each input."""
-        n_inputs, n_targets = len(batch["input_ids"]), len(targets)
-        states = self.model.get_encoder()(**batch).last_hidden_state
-        labels = targets.repeat(n_inputs, 1)
-        logits = self.model(
-            encoder_outputs=(states.repeat_interleave(n_targets, dim=0),),
-            attention_mask=batch["attention_mask"].repeat_interleave(n_targets, dim=0),
-            labels=labels,
-        ).logits
-        losses = torch.nn.functional.cross_entropy(
-            logits.float().transpose(1, 2), labels, reduction="none", ignore_index=IGNORED
-        )
-        return -losses.sum(dim=1).view(n_inputs, n_targets)
+
+def log_probabilities(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Give the natural logarithm of the probability of each row of labels, padding left out."""
+    losses = torch.nn.functional.cross_entropy(
+        logits.float().transpose(1, 2), labels, reduction="none", ignore_index=IGNORED
+    )
+    return -losses.sum(dim=1)
