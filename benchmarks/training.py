@@ -18,8 +18,8 @@ from transformers.utils import logging
 from setaug import SetAugmenter, read_examples
 from setaug.models import targets
 from setaug.models.batches import IGNORED, Collator, cut
+from setaug.models.scratch import train_tokenizer
 from setaug.models.sharing import SharedEncoder
-from setaug.models.tiny import train_tokenizer
 from setaug.sample import sample_examples
 
 LIMIT = 120

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from setaug.errors import DataError, FileError, MissingExtraError, ModelError, SetAugError
     from setaug.examples import Example, Pair, Skipped, as_examples, read_examples
     from setaug.inspection import Inspection, inspect_examples, inspect_file
+    from setaug.likelihood import SetLikelihood
     from setaug.metrics.report import Evaluation, evaluate
     from setaug.metrics.sets import SetScores, score_sets
     from setaug.metrics.significance import Comparison, compare_sets
@@ -54,6 +55,7 @@ _HOMES = {
     "SetCodec": "setaug.codec",
     "SetConstraint": "setaug.models.constraint",
     "SetGenerator": "setaug.models.generator",
+    "SetLikelihood": "setaug.likelihood",
     "SetScores": "setaug.metrics.sets",
     "SetSearch": "setaug.models.search",
     "Skipped": "setaug.examples",
@@ -96,6 +98,7 @@ __all__ = [
     "SetCodec",
     "SetConstraint",
     "SetGenerator",
+    "SetLikelihood",
     "SetScores",
     "SetSearch",
     "Skipped",

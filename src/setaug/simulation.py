@@ -1,20 +1,97 @@
-"""Made-up data whose labels depend on each other in a way that is known: the paper's Finding 4 (appendix G).
+"""Made-up data whose labels depend on each other as much as one likes: the processes of the paper's appendix G.
 
-The input is a distribution x over symbols, drawn from a Dirichlet distribution. Each of B blocks draws a symbol from x;
-with probability one half its partner, a symbol that never comes without it, joins it. The set is all of them, shuffled:
+The input is a distribution x over N symbols, drawn from a Dirichlet distribution; a model reads it as text, each symbol
+repeated in proportion (largest remainders). The labels are symbols, too.
+
+*Blocks* (Findings 1 to 3). A set is made of B blocks of size k; the last symbol of a block depends on those before it:
+
+    x ~ Dirichlet(a, ..., a)
+    p_1, ..., p_(k-1) ~ x, without putting back        the prefix, sorted
+    y_s = (p_1 + ... + p_(k-1) + 1) mod N              the suffix, with probability 1 - epsilon
+    y_s ~ Uniform(1..N)                                otherwise
+
+For k = 1 a block is a single symbol drawn from x: all labels are independent. For k = 2 each second label follows from
+the one before it; larger k have more independent labels. A set holds no symbol twice, so blocks are drawn again until
+all of their symbols differ, and shared out at random: which block comes first means nothing.
+
+*Partners* (Finding 4). Each of B blocks draws a symbol from x; with probability one half its partner, a label that
+never comes without it, joins it. The set is all of them, shuffled:
 
     x ~ Dirichlet(a, ..., a),   p_b ~ x,   y = {p_1, ..., p_B} and each p_b' with probability 1/2
 
 So a partner tells its symbol (p(symbol | partner) = 1), but not the other way round, and it is about half as frequent:
-``min_ratio`` must be below 2 for an edge between them. A model reads x as text: each symbol, repeated in proportion.
+``min_ratio`` must be below 2 for an edge between them.
+
+*Sizes* (Finding 6). The number of labels m follows from the input: the text has w words for each label, so the counts
+of its symbols sum to w m. The labels are those of blocks, as many as are needed, the last block perhaps cut off. They
+are shuffled.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from math import inf, log2, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setaug.examples import Example
+
+_MAX_TRIES = 1000
+"""After so many sets with a symbol in two places, x is drawn again."""
+
+
+def block_symbols(
+    n: int,
+    *,
+    n_symbols: int = 30,
+    n_blocks: int = 6,
+    block_size: int = 2,
+    noise: float = 0.1,
+    n_words: int = 36,
+    concentration: float = 0.5,
+    sort_prefix: bool = True,
+    shuffle_text: bool = False,
+    with_input: bool = False,
+    seed: int = 0,
+) -> Iterator[Example]:
+    """Make up examples of the block process; the labels stand block after block.
+
+    Parameters
+    ----------
+    n_symbols, n_blocks, block_size
+        N, B and k: the number of symbols, of blocks per example, and of symbols per block.
+    noise
+        The probability epsilon that a suffix does not follow from its prefix.
+    n_words
+        The length of the text.
+    concentration
+        The parameter a of the Dirichlet distribution; the smaller, the fewer symbols share the text.
+    sort_prefix
+        Whether the prefix symbols of a block stand in the order of their numbers, as in the paper.
+    shuffle_text
+        Whether the words stand in any order, not sorted.
+    with_input
+        Whether an example also has the vector x, as the field ``x``.
+
+    Examples
+    --------
+    >>> next(block_symbols(1, n_symbols=8, n_blocks=2, n_words=6))
+    Example(text='s0 s2 s5 s6 s6 s7', labels=('s7', 's0', 's4', 's5'), id=0, fields={'id': 0})
+
+    """
+    _check(n_symbols=n_symbols, n_blocks=n_blocks, block_size=block_size, n_words=n_words, concentration=concentration)
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise must be a share from 0 to 1, got {noise!r}.")
+    if n_blocks * block_size > n_symbols:
+        raise ValueError(f"{n_blocks} blocks of {block_size} need more than the {n_symbols} symbols that there are.")
+    rng = np.random.default_rng(seed)
+    for number in range(n):
+        x, blocks = _draw_blocks(rng, n_symbols, n_blocks, block_size, noise, concentration)
+        if sort_prefix:
+            blocks = [[*sorted(block[:-1]), block[-1]] for block in blocks]
+        labels = [f"s{symbol}" for block in blocks for symbol in block]
+        yield _example(number, x, labels, n_words, rng if shuffle_text else None, with_input=with_input)
 
 
 def paired_symbols(
@@ -24,18 +101,11 @@ def paired_symbols(
     n_blocks: int = 3,
     n_words: int = 24,
     concentration: float = 0.2,
+    shuffle_text: bool = False,
+    with_input: bool = False,
     seed: int = 0,
 ) -> Iterator[Example]:
-    """Make up examples of the Finding 4 process.
-
-    Parameters
-    ----------
-    n_symbols, n_blocks
-        The number of symbols (each has a partner), and of blocks per example.
-    n_words
-        The length of the text.
-    concentration
-        The parameter a of the Dirichlet distribution; the smaller, the fewer symbols share the text.
+    """Make up examples of the partner process, for which there are also the labels p0, p1, ...
 
     Examples
     --------
@@ -43,6 +113,7 @@ def paired_symbols(
     Example(text='s0 s2 s2 s2 s2 s3', labels=('s2', 'p2', 's3'), id=0, fields={'id': 0})
 
     """
+    _check(n_symbols=n_symbols, n_blocks=n_blocks, n_words=n_words, concentration=concentration)
     rng = np.random.default_rng(seed)
     for number in range(n):
         x = rng.dirichlet(np.full(n_symbols, concentration))
@@ -52,8 +123,137 @@ def paired_symbols(
         labels += [f"p{symbol}" for symbol, is_joined in zip(drawn, has_partner, strict=True) if is_joined]
         labels = list(dict.fromkeys(labels))
         rng.shuffle(labels)
-        words = np.repeat(np.arange(n_symbols), apportion(x, n_words)).tolist()
-        yield Example(" ".join(f"s{word}" for word in words), tuple(labels), number, {"id": number})
+        yield _example(number, x, labels, n_words, rng if shuffle_text else None, with_input=with_input)
+
+
+def paired_log2_probability(labels: Iterable[str], x: Sequence[float], *, n_blocks: int = 3) -> float:
+    """Give the log2 of the probability that the partner process makes this set of this x.
+
+    It is what no model can beat on average.
+
+    Examples
+    --------
+    >>> paired_log2_probability(["s0", "p0"], [0.5, 0.5], n_blocks=1)
+    -2.0
+
+    """
+    names = set(labels)
+    symbols = {int(name[1:]) for name in names if name.startswith("s")}
+    partners = {int(name[1:]) for name in names if name.startswith("p")}
+    if not partners <= symbols:
+        return -inf
+    total = 0.0
+    for drawn in product(sorted(symbols), repeat=n_blocks):
+        if set(drawn) == symbols:
+            alone = {symbol: 0.5 ** drawn.count(symbol) for symbol in symbols}
+            chances = (1 - alone[symbol] if symbol in partners else alone[symbol] for symbol in symbols)
+            total += prod(x[symbol] for symbol in drawn) * prod(chances)
+    return log2(total) if total else -inf
+
+
+def sized_symbols(
+    n: int,
+    *,
+    n_symbols: int = 30,
+    max_size: int = 8,
+    words_per_label: int = 4,
+    block_size: int = 2,
+    noise: float = 0.1,
+    concentration: float = 0.5,
+    shuffle_text: bool = False,
+    with_input: bool = False,
+    seed: int = 0,
+) -> Iterator[Example]:
+    """Make up examples of the size process: 1 to `max_size` labels, and `words_per_label` words for each.
+
+    Examples
+    --------
+    >>> next(sized_symbols(1, n_symbols=8, max_size=3, words_per_label=2))
+    Example(text='s1 s1 s2 s3 s3 s3', labels=('s3', 's1', 's2'), id=0, fields={'id': 0})
+
+    """
+    _check(
+        n_symbols=n_symbols,
+        max_size=max_size,
+        words_per_label=words_per_label,
+        block_size=block_size,
+        concentration=concentration,
+    )
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise must be a share from 0 to 1, got {noise!r}.")
+    n_blocks = -(-max_size // block_size)
+    if n_blocks * block_size > n_symbols:
+        raise ValueError(f"{n_blocks} blocks of {block_size} need more than the {n_symbols} symbols that there are.")
+    rng = np.random.default_rng(seed)
+    for number in range(n):
+        size = int(rng.integers(1, max_size + 1))
+        x, blocks = _draw_blocks(rng, n_symbols, -(-size // block_size), block_size, noise, concentration)
+        labels = [f"s{symbol}" for block in blocks for symbol in block][:size]
+        rng.shuffle(labels)
+        yield _example(number, x, labels, words_per_label * size, rng if shuffle_text else None, with_input=with_input)
+
+
+PROCESSES: dict[str, Callable[..., Iterator[Example]]] = {
+    "blocks": block_symbols,
+    "partners": paired_symbols,
+    "sizes": sized_symbols,
+}
+
+
+def _draw_blocks(
+    rng: np.random.Generator, n_symbols: int, n_blocks: int, block_size: int, noise: float, concentration: float
+) -> tuple[NDArray[np.float64], list[list[int]]]:
+    """Draw x, and blocks that share no symbol."""
+    n_drawn = n_blocks * max(block_size - 1, 1)
+    while True:
+        x = rng.dirichlet(np.full(n_symbols, concentration))
+        with np.errstate(divide="ignore"):
+            scores = np.log(x)
+        for _ in range(_MAX_TRIES):
+            # The highest of logarithms plus Gumbel noise are draws without putting back.
+            drawn = np.argsort(-(scores + rng.gumbel(size=n_symbols)), kind="stable")[:n_drawn]
+            prefixes = rng.permutation(drawn).reshape(n_blocks, -1)
+            if block_size == 1:
+                return x, prefixes.tolist()
+            suffixes = (prefixes.sum(axis=1) + 1) % n_symbols
+            suffixes = np.where(rng.random(n_blocks) < noise, rng.integers(n_symbols, size=n_blocks), suffixes)
+            blocks = np.column_stack([prefixes, suffixes])
+            if len(np.unique(blocks)) == blocks.size:
+                return x, blocks.tolist()
+
+
+def _example(
+    number: int,
+    x: NDArray[np.float64],
+    labels: list[str],
+    n_words: int,
+    rng: np.random.Generator | None,
+    *,
+    with_input: bool,
+) -> Example:
+    words = np.repeat(np.arange(len(x)), apportion(x, n_words))
+    if rng is not None:
+        rng.shuffle(words)
+    fields: dict[str, Any] = {"id": number}
+    if with_input:
+        fields["x"] = x.tolist()
+    return Example(" ".join(f"s{word}" for word in words.tolist()), tuple(labels), number, fields)
+
+
+def shuffled(labels: tuple[str, ...], share: float, rng: np.random.Generator) -> tuple[str, ...]:
+    """Shuffle a share of the labels among their own places, chosen at random; the others stay where they are.
+
+    Examples
+    --------
+    >>> shuffled(("a", "b", "c", "d"), 0.5, np.random.default_rng(0))
+    ('c', 'b', 'a', 'd')
+
+    """
+    places = rng.permutation(len(labels))[: round(share * len(labels))]
+    mixed = list(labels)
+    for place, source in zip(places.tolist(), rng.permutation(places).tolist(), strict=True):
+        mixed[place] = labels[source]
+    return tuple(mixed)
 
 
 def apportion(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
@@ -70,3 +270,11 @@ def apportion(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     missing = total - int(counts.sum())
     counts[np.argsort(counts - exact, kind="stable")[:missing]] += 1
     return counts
+
+
+def _check(*, concentration: float, **whole: int) -> None:
+    for name, value in whole.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}.")
+    if not 0 < concentration < float("inf"):
+        raise ValueError(f"concentration must be above 0, got {concentration!r}.")

@@ -138,6 +138,9 @@ MISTAKES = {
     "train.jsonl --method classifier --fresh-orders": "a classifier has no orders",
     "train.jsonl --method set-search --fresh-orders": "set search has no orders",
     "train.jsonl --method seq2seq --fresh-orders": "one order cannot be fresh",
+    "train.jsonl --method classifier --objective elbo": "a classifier has no orders, so its objective is plain.",
+    "train.jsonl --method set-search --objective elbo": "set search has no orders, so its objective is plain.",
+    "train.jsonl --method seq2seq --objective iwelbo": "the objective iwelbo needs orders that are drawn",
     "train.jsonl -o file": "file",
     "train.jsonl -o file/run": "Not a directory",
 }

@@ -3,7 +3,7 @@
 import torch
 
 from setaug.models.batches import IGNORED, Collator, LengthGroups, cut
-from setaug.models.tiny import train_tokenizer
+from setaug.models.scratch import train_tokenizer
 
 LENGTHS = [int(n) for n in torch.randint(1, 50, (200,), generator=torch.Generator().manual_seed(0))]
 

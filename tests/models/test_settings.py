@@ -10,7 +10,7 @@ from setaug import SetAugmenter
 from setaug.cli import main
 from setaug.cli import train as command
 from setaug.models import METHODS, SEEDS, SetClassifier, SetGenerator, SetSearch, TrainingSettings, make_model
-from setaug.models.tiny import tiny_classifier, tiny_encoder_decoder, train_tokenizer
+from setaug.models.scratch import scratch_classifier, scratch_encoder_decoder, train_tokenizer
 from setaug.models.training import _writes
 
 
@@ -136,8 +136,8 @@ def test_the_tokenizer_writes_any_text():
 def test_weights_depend_on_the_seed_and_leave_the_global_generator_alone():
     tokenizer = train_tokenizer(["one two"])
     state = torch.get_rng_state()
-    one, two, other = (tiny_encoder_decoder(tokenizer, max_length=600, seed=seed) for seed in (1, 1, 2))
-    scores = tiny_classifier(tokenizer, ["a", "b"], max_length=10, seed=1)
+    one, two, other = (scratch_encoder_decoder("tiny", tokenizer, max_length=600, seed=seed) for seed in (1, 1, 2))
+    scores = scratch_classifier("tiny", tokenizer, ["a", "b"], max_length=10, seed=1)
     assert torch.equal(torch.get_rng_state(), state)
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
     assert not torch.equal(one.lm_head.weight, other.lm_head.weight)

@@ -5,8 +5,8 @@ import pytest
 from setaug import Example, SetAugmenter
 from setaug.models import TrainingSettings, make_model
 from setaug.models.batches import make_training_set
+from setaug.models.scratch import train_tokenizer
 from setaug.models.targets import each_label, one_order, orders
-from setaug.models.tiny import train_tokenizer
 from tests.conftest import EXAMPLES
 
 AUGMENTER = SetAugmenter(n_orders=3, random_state=5).fit(EXAMPLES)

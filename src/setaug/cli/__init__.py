@@ -15,8 +15,10 @@ COMMANDS = {
     "augment": "write training pairs: informative label orders, with the set's size",
     "train": "train a model that writes sets",
     "predict": "predict the set of each text with a trained model",
+    "score": "how probable a trained model finds the true sets, in whatever order",
     "evaluate": "score predictions against the true sets",
     "compare": "is the difference between two models more than chance?",
+    "simulate": "made-up data with a dial for dependence, and the paper's findings on it",
     "demo": "show all of it on made-up data",
 }
 

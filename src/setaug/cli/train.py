@@ -61,6 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--orders", type=int, default=2, metavar="N", help="orders to add per example [2]")
     add_thresholds(group)
     group.add_argument("--fresh-orders", action="store_true", help="draw new orders for each epoch")
+    group.add_argument(
+        "--objective",
+        choices=("plain", "elbo", "iwelbo"),
+        default="plain",
+        help="maximise the probability of the given and the drawn orders, of drawn orders alone, or the "
+        "importance-weighted bound that these give of the set's likelihood [plain]",
+    )
     group.add_argument("--separator", default=" | ", metavar="TEXT", help="what stands between labels [' | ']")
     group.add_argument(
         "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
@@ -155,6 +162,7 @@ def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
         max_source_length=options.max_source_length,
         max_target_length=options.max_target_length,
         fresh_orders=options.fresh_orders,
+        objective=options.objective,
         precision=options.precision,
         lora_rank=options.lora,
         patience=options.patience,

@@ -27,6 +27,7 @@ from setaug.models.folder import (
     versions,
 )
 from setaug.models.quiet import quiet
+from setaug.models.scratch import SHAPES
 from setaug.models.settings import Progress, TrainingSettings
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
@@ -119,7 +120,7 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
             self.model_,
             data,
             settings=self.training,
-            learning_rate=self.training.learning_rate or (1e-3 if self.model == "tiny" else 1e-5),
+            learning_rate=self.training.learning_rate or _usual_rate(self.model),
             collate=collate,
             score=(lambda: self._dev_scores(dev)) if dev else None,
             folder=root,
@@ -249,6 +250,10 @@ def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | in
     items = cast(Data, [Example(item, ()) if isinstance(item, str) else item for item in data])
     examples = list(as_examples(items, Columns(are_labelled=False)))
     return [example.text for example in examples], [example.id for example in examples]
+
+
+def _usual_rate(model: str) -> float:
+    return SHAPES[model].learning_rate if model in SHAPES else 1e-5
 
 
 def _fingerprint(examples: list[Example]) -> str:

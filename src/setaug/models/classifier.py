@@ -16,8 +16,8 @@ from setaug.models.base import SetModel, make_examples, make_texts
 from setaug.models.batches import cut, pad_inputs
 from setaug.models.generator import known_labels
 from setaug.models.pretrained import load_for_classification, load_saved_classifier
+from setaug.models.scratch import SHAPES, scratch_classifier, train_tokenizer
 from setaug.models.settings import Progress, TrainingSettings
-from setaug.models.tiny import tiny_classifier, train_tokenizer
 from setaug.predictions import Prediction
 
 TOP_K = (1, 3, 5, 10, 50)
@@ -80,16 +80,17 @@ class SetClassifier(SetModel):
             raise ValueError(f"template must hold {{text}} exactly once, got {self.template!r}.")
         if self.training.fresh_orders or self.training.lora_rank is not None:
             raise ValueError("a classifier has no orders, and is trained without adapters.")
+        if self.training.objective != "plain":
+            raise ValueError("a classifier has no orders, so its objective is plain.")
 
     def _build(self, examples: list[Example]) -> None:
         self.labels_ = known_labels(self.statistics_, "closed") or []
         mean_size = sum(len(example.labels) for example in examples) / len(examples)
         self.threshold_, self.top_k_ = 0.5, max(round(mean_size), 1)
-        if self.model == "tiny":
+        if self.model in SHAPES:
             self.tokenizer_ = train_tokenizer(self._prompt(example.text) for example in examples)
-            self.model_ = tiny_classifier(
-                self.tokenizer_, self.labels_, max_length=self.training.max_source_length, seed=self.training.seed
-            )
+            longest, seed = self.training.max_source_length, self.training.seed
+            self.model_ = scratch_classifier(self.model, self.tokenizer_, self.labels_, max_length=longest, seed=seed)
         else:
             self.model_, self.tokenizer_ = load_for_classification(self.model, self.labels_)
 

@@ -165,6 +165,19 @@ class Writer:
         scores = self._score(prompts, [targets] * len(prompts), decoding.batch_size)
         return [dict(zip(sizes, torch.tensor(row).softmax(dim=0).tolist(), strict=True)) for row in scores]
 
+    def obstacle(self, labels: Sequence[str]) -> str | None:
+        """Say why no probability of writing this set can be given, where that is so."""
+        text = self.tokenizer(self.codec.encode(labels), add_special_tokens=False)["input_ids"]
+        n_tokens = len(self.target(text))
+        if self._room(n_tokens) < n_tokens:
+            return f"the labels need {n_tokens} tokens, and the model has places for {self._room(n_tokens)}."
+        first: dict[tuple[int, ...], str] = {}
+        for label in labels:  # two that are written alike would have their orders counted twice
+            written = tuple(self.tokenizer(" " + label, add_special_tokens=False)["input_ids"])
+            if (twin := first.setdefault(written, label)) != label:
+                return f"the model's tokenizer cannot tell the labels {twin!r} and {label!r} apart."
+        return None
+
     def score(
         self,
         prompts: Sequence[str],

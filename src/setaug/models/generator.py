@@ -12,15 +12,17 @@ from setaug.decoding.calibration import Calibration
 from setaug.decoding.choice import choose, label_shares, size_shares
 from setaug.decoding.settings import Decoding
 from setaug.errors import DataError
-from setaug.examples import Data, Example, check_labels
+from setaug.examples import Data, Example, Skipped, check_labels
+from setaug.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.models import targets
 from setaug.models.adapters import add_adapters
 from setaug.models.base import SetModel, make_examples, make_texts
 from setaug.models.batches import Collator, TrainingSet, make_training_set
 from setaug.models.generation import Writer, Written
 from setaug.models.pretrained import load_encoder_decoder
+from setaug.models.scoring import make_score, scorable
+from setaug.models.scratch import SHAPES, scratch_encoder_decoder, train_tokenizer
 from setaug.models.settings import Progress, TrainingSettings
-from setaug.models.tiny import tiny_encoder_decoder, train_tokenizer
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 
@@ -81,15 +83,28 @@ class SetGenerator(SetModel):
             check_labels(self.vocabulary, "vocabulary")
         if self.one_order and self.training.fresh_orders:
             raise ValueError("one order cannot be fresh in each epoch; random orders can.")
+        if self.training.objective != "plain":
+            self._check_draws(self.training.objective)
+
+    def _check_draws(self, objective: str) -> None:
+        """Raise if orders are not drawn independently, each with the same chance."""
+        if self.one_order:
+            raise ValueError(f"the objective {objective} needs orders that are drawn, not one order again and again.")
+        if self.augmenter.sampler != "uniform":
+            raise ValueError(f"the objective {objective} needs orders drawn uniformly, so sampler must be uniform.")
+        if self.augmenter.distinct:
+            raise ValueError(f"the objective {objective} needs independent draws, so orders cannot be distinct.")
 
     def _build(self, examples: list[Example]) -> None:
         self.augmenter.statistics_ = self.statistics_
         self.labels_ = known_labels(self.statistics_, self.vocabulary)
-        if self.model == "tiny":
+        if self.model in SHAPES:
             longest = max(self.training.max_source_length, self.training.max_target_length)
             written = (self.augmenter.codec.encode(example.labels) for example in examples)
             self.tokenizer_ = train_tokenizer([*map(self._prompt, examples), *written])
-            self.model_ = tiny_encoder_decoder(self.tokenizer_, max_length=longest, seed=self.training.seed)
+            self.model_ = scratch_encoder_decoder(
+                self.model, self.tokenizer_, max_length=longest, seed=self.training.seed
+            )
         else:
             self.model_, self.tokenizer_ = load_encoder_decoder(self.model)
         self.max_label_tokens_ = _longest(self.tokenizer_, self.statistics_.labels)
@@ -133,8 +148,8 @@ class SetGenerator(SetModel):
         return data, Collator(self.model_.config.pad_token_id), counted
 
     def _write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
-        write = targets.one_order if self.one_order else targets.orders
-        return write(self.augmenter, examples, epoch)
+        write = targets.orders if self.training.objective == "plain" else targets.draws
+        return (targets.one_order if self.one_order else write)(self.augmenter, examples, epoch)
 
     def _finish(self, dev: list[Example]) -> None:
         if self.training.lora_rank is not None:
@@ -198,6 +213,80 @@ class SetGenerator(SetModel):
         shares = [found.probabilities or {} for found in self.predict(examples, progress=progress, **changes)]
         self.calibration_ = Calibration.fit(shares, [example.labels for example in examples])
         return self
+
+    def log_likelihood(self, data: Data, *, proposal: str = "topological", **options: Any) -> list[SetLikelihood]:
+        """Give the log2 of the probability that the model writes each example's set, in whatever order.
+
+        Parameters
+        ----------
+        proposal
+            Where orders are drawn from: ``topological``, ``uniform``, ``reversed``, ``frequency`` or ``given``.
+        options
+            As for `log_likelihoods`: ``samples``, ``max_exact``, ``seed``, ``batch_size`` and more.
+
+        """
+        return [found[proposal] for found in self.log_likelihoods(data, proposals=(proposal,), **options)]
+
+    def log_likelihoods(
+        self,
+        data: Data,
+        *,
+        proposals: Sequence[str],
+        samples: int = 16,
+        max_exact: int = MAX_EXACT,
+        seed: int = 0,
+        first_index: int = 0,
+        batch_size: int = 32,
+        skipped: Skipped | None = None,
+        progress: Progress | None = None,
+    ) -> list[dict[str, SetLikelihood]]:
+        """Give what `log_likelihood` gives for several proposals; no order is scored twice.
+
+        Parameters
+        ----------
+        samples
+            How many orders are drawn from each proposal.
+        max_exact
+            Sets of up to so many labels are summed up exactly.
+        seed, first_index
+            An example's draws depend on the seed and its index (the first one's is `first_index`), and on nothing else;
+            sets that are left out have no index.
+        batch_size
+            How many orders are scored at once.
+        skipped
+            Where given, sets that cannot be scored are left out and counted here, instead of raising a `DataError`.
+
+        """
+        if type(batch_size) is not int or batch_size < 1:
+            raise ValueError(f"batch_size must be a whole number from 1 on, got {batch_size!r}.")
+        examples = list(scorable(self._writer, make_examples(data), skipped))
+        scored = set_likelihoods(
+            examples,
+            make_score(self._writer, self._prompt, batch_size),
+            statistics=self.statistics_,
+            thresholds=self.augmenter.thresholds,
+            proposals=proposals,
+            samples=samples,
+            max_exact=max_exact,
+            seed=seed,
+            first_index=first_index,
+        )
+        found = []
+        for likelihoods in scored:
+            found.append(likelihoods)
+            if progress is not None:
+                progress("scoring", len(found), len(examples))
+        return found
+
+    def score_orders(
+        self, data: Data, orders: Sequence[Sequence[Sequence[str]]], *, batch_size: int = 32
+    ) -> list[list[float]]:
+        """Give the log2 of the probability that the model writes each of the orders of each example."""
+        examples = make_examples(data)
+        if len(examples) != len(orders):
+            raise ValueError(f"there are {len(examples)} examples, and orders for {len(orders)}.")
+        given = [[tuple(order) for order in each] for each in orders]
+        return [list(found) for found in make_score(self._writer, self._prompt, batch_size)(examples, given)]
 
     def _settings(self) -> dict[str, Any]:
         vocabulary = self.vocabulary if isinstance(self.vocabulary, str) else list(self.vocabulary)

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from setaug.decoding.settings import Decoding
+from setaug.errors import ModelError
 from setaug.examples import Data, Example
+from setaug.likelihood import SetLikelihood
 from setaug.models import targets
 from setaug.models.base import make_texts
 from setaug.models.generator import SetGenerator
@@ -31,6 +33,8 @@ class SetSearch(SetGenerator):
             raise ValueError("set search writes one label at a time, so it writes no sizes.")
         if self.training.fresh_orders:
             raise ValueError("set search has no orders that could be fresh in each epoch.")
+        if self.training.objective != "plain":
+            raise ValueError("set search has no orders, so its objective is plain.")
 
     def predict(
         self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
@@ -47,6 +51,10 @@ class SetSearch(SetGenerator):
         texts, keys = make_texts(data)
         found = self._writer.write([self._prompt(text) for text in texts], search, n_each=beam, progress=progress)
         return [self._unite(ones, key) for ones, key in zip(found, keys, strict=True)]
+
+    def log_likelihoods(self, data: Data, **options: Any) -> list[dict[str, SetLikelihood]]:
+        """Refuse: labels are written one at a time, and nothing says when a set is complete."""
+        raise ModelError("set search writes one label at a time, so it gives sets no likelihood.")
 
     def _unite(self, ones: list[Any], key: str | int | None) -> Prediction:
         written = [label for one in ones for label in one.labels]

@@ -11,6 +11,8 @@ SEEDS = (15143, 27122, 999888)
 """The paper's seeds."""
 PRECISIONS: dict[str, dict[str, Any]] = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
 """The names of precisions, and what transformers' Trainer calls them."""
+OBJECTIVES = ("plain", "elbo", "iwelbo")
+"""What to maximise: the probability of each target, or a bound of the set's likelihood by orders that are drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +22,7 @@ class TrainingSettings:
     epochs: int = 3
     """Passes over the training data."""
     learning_rate: float | None = None
-    """By default 1e-5, or 1e-3 for the tiny model, which starts from nothing."""
+    """By default 1e-5, or more for models that start from nothing (1e-3 for ``tiny``)."""
     batch_size: int = 8
     """Examples per step and process; each comes with all of its orders."""
     accumulate: int = 1
@@ -35,6 +37,9 @@ class TrainingSettings:
     """Tokens of a target; an example that needs more is left out, and counted."""
     fresh_orders: bool = False
     """Whether to draw new orders for each epoch."""
+    objective: str = "plain"
+    """``plain``: make the given order and those drawn probable; ``elbo``: drawn orders alone; ``iwelbo``: their mean
+    probability, an importance-weighted bound of the set's likelihood (``docs/likelihood.md``)."""
     precision: str = "float32"
     """``float32``, or ``bfloat16`` or ``float16`` for mixed precision."""
     lora_rank: int | None = None
@@ -49,6 +54,8 @@ class TrainingSettings:
         whole = {"epochs", "batch_size", "accumulate", "max_source_length", "max_target_length"}
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {self.precision!r}.")
+        if self.objective not in OBJECTIVES:
+            raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}, got {self.objective!r}.")
         for name in sorted(whole | {"lora_rank", "patience", "checkpoint_every"}):
             value = getattr(self, name)
             if value is None and name not in whole:

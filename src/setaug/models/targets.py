@@ -18,6 +18,13 @@ def orders(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int = 0)
     return [completions[start : start + per_example] for start in range(0, len(completions), per_example)]
 
 
+def draws(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int = 0) -> list[list[str]]:
+    """Give as many orders as `orders`, all of them drawn: independent draws from the augmenter's ordering."""
+    more = replace(augmenter, n_orders=augmenter.n_orders + 1)
+    more.statistics_ = augmenter.statistics_
+    return [drawn for _, *drawn in orders(more, examples, epoch)]
+
+
 def one_order(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int = 0) -> list[list[str]]:
     """Give one random order, as often as others give different ones (the paper's seq2seq baseline)."""
     single = replace(augmenter, ordering="random", n_orders=1)

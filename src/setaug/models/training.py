@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback, TrainerState
 
 from setaug.files import open_output
-from setaug.models.batches import LengthGroups
+from setaug.models.batches import IGNORED, LengthGroups
 from setaug.models.folder import MARK, last_checkpoint
+from setaug.models.generation import log_probabilities
 from setaug.models.settings import PRECISIONS, Progress, TrainingSettings
 from setaug.models.sharing import SharedEncoder
 
@@ -23,13 +25,22 @@ from setaug.models.sharing import SharedEncoder
 class SetTrainer(Trainer):
     """Train on several targets per input, and score what the model generates."""
 
-    def __init__(self, model: Any, data: Any, *, score: Callable[[], dict[str, float]] | None, **options: Any) -> None:
+    def __init__(
+        self,
+        model: Any,
+        data: Any,
+        *,
+        score: Callable[[], dict[str, float]] | None,
+        objective: str = "plain",
+        **options: Any,
+    ) -> None:
         super().__init__(model=model, train_dataset=data, eval_dataset=None if score is None else [], **options)
         self.model_accepts_loss_kwargs = False  # or steps would be added up, not averaged: the models' losses are means
         batch = self.args.train_batch_size * self.args.gradient_accumulation_steps
         self._sampler = LengthGroups([len(ids) for ids in data.inputs], batch, self.args.seed)
         self.add_callback(_Epochs(data, self._sampler))
         self._score = score
+        self._objective = objective
         self._shared = SharedEncoder(model) if _writes(model) else None
         self.remove_callback(PrinterCallback)
 
@@ -40,7 +51,11 @@ class SetTrainer(Trainer):
             return super().compute_loss(model, inputs, *args, **kwargs)
         inputs["attention_mask"] = inputs["attention_mask"].repeat_interleave(n_targets, dim=0)
         with self._shared.serving(n_targets):
-            return super().compute_loss(model, inputs, *args, **kwargs)
+            if self._objective == "plain":
+                return super().compute_loss(model, inputs, *args, **kwargs)
+            logits = model(**inputs).logits
+        log_p = log_probabilities(logits, inputs["labels"])
+        return set_loss(log_p, inputs["labels"], len(n_targets), self._objective)
 
     def has_stopped(self, checkpoint: Path) -> bool:
         """Tell whether patience had run out at a checkpoint; if so, take the best model (training would go on)."""
@@ -84,6 +99,26 @@ class SetTrainer(Trainer):
         for other in folder.glob("checkpoint-*"):
             if other.name not in (best, newest.name):
                 shutil.rmtree(other, ignore_errors=True)
+
+
+def set_loss(log_p: torch.Tensor, labels: torch.Tensor, n_examples: int, objective: str) -> torch.Tensor:
+    """Give the negative bound of the sets' log-likelihood, per token, for targets that are drawn orders.
+
+    With p_k the probability of the k-th of an example's K targets, the bound is the mean of log p_k (``elbo``) or the
+    logarithm of the mean of p_k (``iwelbo``). An example's orders are drawn with the same chance 1 / e each, so log e
+    would be added; it does not depend on the model, and is left out. The sum over examples is divided by the sum of
+    their mean numbers of tokens: so ``elbo`` is what the plain loss is for the same targets.
+
+    Parameters
+    ----------
+    log_p, labels
+        The natural logarithm of each target's probability, and its tokens; K rows for each example.
+
+    """
+    each = log_p.reshape(n_examples, -1)
+    n_targets = each.shape[1]
+    bounds = each.mean(dim=1) if objective == "elbo" else each.logsumexp(dim=1) - log(n_targets)
+    return -bounds.sum() * n_targets / (labels != IGNORED).sum()
 
 
 def _writes(model: Any) -> bool:
@@ -204,7 +239,15 @@ def train(
     callbacks: list[TrainerCallback] = [_Recorder(folder / "metrics.jsonl", progress)]
     if settings.patience is not None:
         callbacks.append(EarlyStoppingCallback(settings.patience))
-    trainer = SetTrainer(model, data, score=score, args=arguments, data_collator=collate, callbacks=callbacks)
+    trainer = SetTrainer(
+        model,
+        data,
+        score=score,
+        objective=settings.objective,
+        args=arguments,
+        data_collator=collate,
+        callbacks=callbacks,
+    )
     checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
     try:
         if checkpoint is None or not trainer.has_stopped(checkpoint):

@@ -1,0 +1,165 @@
+"""Tell how probable a trained model finds the true set of each text, in whatever order it may be written.
+
+A model writes sequences, so the probability of a set is the sum over all its orders. Small sets are summed up exactly.
+For any set, orders drawn from a proposal give bounds: "elbo" is the mean of log2 p / q over the drawn orders, "bound"
+the log2 of the mean of p / q, which is tighter. All values are in bits; closer to 0 is more probable. A proposal that
+leaves orders out (all but uniform may) can at best reach "allowed": what the model puts on the orders that it may draw.
+"""
+
+import argparse
+import sys
+from itertools import islice
+from math import sqrt
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from setaug.cli.options import UsageError, add_input, checking_options, read_input, skipped_lines
+from setaug.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from setaug.likelihood import SetLikelihood
+    from setaug.models.settings import Progress
+
+_WINDOW = 4096
+"""So many examples are read at once; more do not have to fit into memory."""
+
+EXAMPLES = """\
+examples:
+  setaug score run/ test.jsonl -o scores.jsonl
+  setaug score run/ test.jsonl --proposal topological uniform --samples 16    which proposal is the tighter one?
+  setaug score run/ test.jsonl --proposal uniform --samples 64 --max-exact 0  bounds only
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("folder", metavar="MODEL", help="a folder that setaug train wrote")
+    add_input(parser)
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write JSONL [standard output]")
+    group = parser.add_argument_group("scoring")
+    group.add_argument(
+        "--proposal",
+        nargs="+",
+        choices=("topological", "uniform", "reversed", "frequency", "given"),
+        default=["topological"],
+        metavar="NAME",
+        help="where to draw orders from: topological (those that the order graph allows, TSAMPLE), uniform (all), "
+        "reversed, frequency (frequent labels first), given; one or more [topological]",
+    )
+    group.add_argument("--samples", type=int, default=16, metavar="K", help="orders to draw per set and proposal [16]")
+    group.add_argument(
+        "--max-exact",
+        type=int,
+        default=7,
+        metavar="N",
+        help="sum up all orders of sets with up to N labels (7 labels have 5,040); 0 for none [7]",
+    )
+    group.add_argument("--batch-size", type=int, default=32, metavar="N", help="orders that are scored at once [32]")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same draws [0]")
+    group.add_argument("-q", "--quiet", action="store_true", help="no summary")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Score a file."""
+    import orjson
+
+    from setaug.examples import Skipped
+    from setaug.files import open_output
+    from setaug.likelihood import check_scoring
+    from setaug.models import SetGenerator, load_model
+
+    proposals = list(dict.fromkeys(options.proposal))
+    with checking_options():
+        check_scoring(proposals, options.samples, options.max_exact, options.seed)
+    model = load_model(options.folder)
+    if not isinstance(model, SetGenerator):
+        raise UsageError("only models that write sets can be scored; a classifier scores each label by itself.")
+    skipped = Skipped() if options.skip_bad else None
+    examples = read_input(options, options.input, skipped=skipped)
+    scored: list[dict[str, SetLikelihood]] = []
+    with open_output(options.output) as stream, progress_bar("loading the model") as progress, checking_options():
+        while window := list(islice(examples, _WINDOW)):
+            found = model.log_likelihoods(
+                window,
+                proposals=proposals,
+                samples=options.samples,
+                max_exact=options.max_exact,
+                seed=options.seed,
+                first_index=len(scored),
+                batch_size=options.batch_size,
+                skipped=skipped,
+                progress=_after(len(scored), progress),
+            )
+            for each in found:
+                stream.write(orjson.dumps(_row(each), option=orjson.OPT_APPEND_NEWLINE))
+            scored.extend(found)
+    if not options.quiet:
+        lines = _summary(scored, proposals, options) if scored else ["no set to score"]
+        sys.stderr.write("\n".join([*lines, *(skipped_lines(skipped) if skipped else [])]) + "\n")
+
+
+def _after(n_done: int, progress: "Progress") -> "Progress":
+    """Count on from what is done already."""
+    return lambda stage, n, total: progress(stage, n_done + n, None)
+
+
+def _row(found: "dict[str, SetLikelihood]") -> dict[str, Any]:
+    one = next(iter(found.values()))
+    row = {"id": one.id, "n_labels": one.n_labels, "samples": one.samples, "exact": one.exact}
+    proposals = {name: likelihood.as_row() for name, likelihood in found.items()}
+    return {**{name: value for name, value in row.items() if value is not None}, "proposals": proposals}
+
+
+def _summary(scored: "list[dict[str, SetLikelihood]]", proposals: list[str], options: argparse.Namespace) -> list[str]:
+    ones = [found[proposals[0]] for found in scored]
+    lines = [
+        f"{len(scored):,} sets with {fmean(one.n_labels for one in ones):.2f} labels on average; "
+        f"{options.samples:,} orders drawn per set and proposal; mean bits per set",
+        f"{'proposal':12}{'sets':>8}{'elbo':>10}{'bound':>10}",
+    ]
+    for name in proposals:
+        bounded = [found[name] for found in scored if found[name].bound is not None]
+        means = "".join(f"{_mean(getattr(one, field) for one in bounded):>10}" for field in ("elbo", "bound"))
+        lines.append(f"{name:12}{len(bounded):8,}{means}")
+    known = [found for found in scored if found[proposals[0]].exact is not None]
+    if known:
+        lines += _gaps(known, proposals, options.max_exact)
+    for name in proposals[1:]:
+        pairs = [(found[proposals[0]].bound, found[name].bound) for found in scored]
+        differences = [one - two for one, two in pairs if one is not None and two is not None]
+        if differences:
+            lines.append(
+                f"bound of {proposals[0]} minus bound of {name}, paired over {len(differences):,} sets, in "
+                f"{differences.count(0):,} of which they are the same: {_with_error(differences)}"
+            )
+    uncounted = sum(any(one.bound is None for one in found.values()) for found in scored)
+    if uncounted:
+        lines.append(f"{uncounted:,} sets have no bound: their orders are too many to count")
+    return lines
+
+
+def _gaps(known: "list[dict[str, SetLikelihood]]", proposals: list[str], max_exact: int) -> list[str]:
+    """Say how far the bounds are from the likelihood, and how much of that more draws cannot mend."""
+    exact = _mean(found[proposals[0]].exact for found in known)
+    lines = [
+        f"the {len(known):,} sets of up to {max_exact} labels, summed up exactly: {exact}",
+        f"{'proposal':12}{'elbo':>10}{'bound':>10}{'allowed':>10}   exact - bound",
+    ]
+    for name in proposals:
+        ones = [found[name] for found in known]
+        means = "".join(f"{_mean(getattr(one, field) for one in ones):>10}" for field in ("elbo", "bound", "allowed"))
+        lines.append(f"{name:12}{means}   {_with_error([one.gap for one in ones if one.gap is not None])}")
+    return lines
+
+
+def _mean(values: "Iterable[float | None]") -> str:
+    present = [value for value in values if value is not None]
+    return f"{fmean(present):.3f}" if present else "-"
+
+
+def _with_error(values: list[float]) -> str:
+    """Write a mean with its standard error over sets."""
+    error = f" ± {stdev(values) / sqrt(len(values)):.3f}" if len(values) > 1 else ""
+    return f"{fmean(values):.3f}{error}"

@@ -1,0 +1,1 @@
+"""Experiments: grids of cells that are run, kept and told as tables and pictures."""
