@@ -187,3 +187,11 @@ def test_labels_are_written_in_the_order_given():
 def test_a_string_is_no_order():
     with pytest.raises(TypeError, match="expected labels, got the string 'joy'"):
         SetCodec().encode("joy")
+
+
+@pytest.mark.parametrize("separator", [" ", "\n"])
+@pytest.mark.parametrize("text", ["2{}a{}b", " 2{}a{}b", "2{}a{}b ", "\n2{}a{}b\n"])
+def test_white_space_around_a_text_is_no_separator(separator: str, text: str) -> None:
+    read = SetCodec(separator=separator).decode(text.format(separator, separator))
+    assert read == DecodedSet(("a", "b"), 2)
+    assert SetCodec(separator=separator).decode(" ") == DecodedSet(())

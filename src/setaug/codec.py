@@ -111,7 +111,8 @@ class SetCodec:
 
     def decode(self, text: str) -> DecodedSet:
         """Read labels and size from any text; never raise."""
-        parts = list(self._split(text))
+        is_blank = not self.mark.strip()  # then white space around the text would separate nothing from it
+        parts = list(self._split(text.strip() if is_blank else text))
         size = None
         malformed = []
         first = parts[0][0].strip()
