@@ -30,7 +30,7 @@ def as_the_paper_says(cell: dict[str, Any]) -> Result:
     if cell["process"] == "blocks":
         size, added = cell["data"]["block_size"], cell["orders"]["n_orders"]
         steepness = {1: 0.0, 2: 1.0, 3: 0.5, 4: 0.3}[size] / (1 + added)
-        if "no-positions" in cell["model"]:
+        if "no-positions" in cell["model"] or not cell["data"]["sort_prefix"]:
             steepness /= 1.5
         return {"perplexity": {str(share): 3 * noise * (1 + steepness * share / 10) for share in SHUFFLES}}
     is_good = cell["orders"]["ordering"] == "topological" or cell["orders"]["size"]
@@ -201,7 +201,7 @@ def test_all_findings_run_at_the_quick_scale(tmp_path: Path, capsys: pytest.Capt
 def test_several_workers_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
-    small = replace(SCALES["quick"], n_train=32, n_test=8, training={"epochs": 1, "batch_size": 16})
+    small = replace(SCALES["quick"], n_train={"sizes": 32}, n_test=8, training={"epochs": 1, "batch_size": 16})
     monkeypatch.setitem(SCALES, "quick", small)
     found = {}
     for workers in (1, 2):

@@ -14,30 +14,39 @@ class Scale:
     """Say how much to train on, and what."""
 
     model: str
-    n_train: int
+    n_train: dict[str, int]
+    """Training examples, by process."""
+    n_symbols: dict[str, int]
     n_test: int
     training: dict[str, Any]
-    n_symbols: int = 20
     n_words: int = 16
     added_orders: tuple[int, ...] = (0, 1, 2, 4)
     """How many random orders are added to training data (Findings 2 and 3)."""
 
 
+_FEW = {"blocks": 20, "partners": 12, "sizes": 12}
 SCALES = {
     "quick": Scale(
         model="mini",
-        n_train=480,
+        n_train={"blocks": 1000, "partners": 1000, "sizes": 1000},
+        n_symbols=_FEW,
         n_test=80,
-        training={"epochs": 6, "batch_size": 16, "learning_rate": 3e-3},
+        training={"epochs": 3, "batch_size": 16, "learning_rate": 3e-3},
         added_orders=(0, 2),
     ),
-    "small": Scale(model="mini", n_train=2000, n_test=300, training={"epochs": 10, "batch_size": 16}),
+    "small": Scale(
+        model="mini",
+        n_train={"blocks": 6000, "partners": 12_000, "sizes": 12_000},
+        n_symbols=_FEW,
+        n_test=300,
+        training={"epochs": 3, "batch_size": 8},
+    ),
     "paper": Scale(
         model="base-from-scratch",
-        n_train=20_000,
+        n_train={"blocks": 50_000, "partners": 50_000, "sizes": 50_000},
+        n_symbols={"blocks": 100, "partners": 100, "sizes": 100},
         n_test=1000,
         training={"epochs": 10, "batch_size": 32},
-        n_symbols=100,
         n_words=64,
         added_orders=(0, 1, 2, 3, 4),
     ),
@@ -92,7 +101,12 @@ def make_cell(
     """Describe one training: its data, its orders and how to train."""
     return {
         "process": process,
-        "data": {"n_train": scale.n_train, "n_test": scale.n_test, **data},
+        "data": {
+            "n_train": scale.n_train[process],
+            "n_test": scale.n_test,
+            "n_symbols": scale.n_symbols[process],
+            **data,
+        },
         "model": model or scale.model,
         "orders": orders,
         "training": {**scale.training, **training},

@@ -15,7 +15,7 @@ _MIN_RATIO = 1.5
 
 def paired_cell(scale: Scale, seed: int, ordering: str, added: int, objective: str = "plain") -> Cell:
     """Train on symbols and their partners, in a random order and so many more."""
-    data = {"n_symbols": scale.n_symbols, "n_words": scale.n_words, "n_blocks": 3, "concentration": 0.1}
+    data = {"n_words": scale.n_words, "n_blocks": 3, "concentration": 0.1}
     orders = {
         "ordering": "random" if not added else ordering,  # without added orders there is no difference
         "n_orders": added,

@@ -13,7 +13,7 @@ _PAPER_SIZES = {
 
 def sized_cell(scale: Scale, seed: int, *, size: bool) -> Cell:
     """Train on sets whose size follows from the text, with or without writing it."""
-    data = {"n_symbols": scale.n_symbols, "max_size": 8, "words_per_label": 3, "concentration": 0.3}
+    data = {"max_size": 6, "words_per_label": 3, "concentration": 0.3}
     return make_cell("sizes", scale, seed, data, {"ordering": "random", "n_orders": 2, "size": size})
 
 

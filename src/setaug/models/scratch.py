@@ -33,7 +33,7 @@ class Shape:
 
 
 _SIZED = {
-    "mini": Shape(width=64, layers=2, heads=4, init_std=0.12, learning_rate=2e-3, dropout=0.0),
+    "mini": Shape(width=64, layers=2, heads=4, init_std=0.12, learning_rate=1e-3, dropout=0.0),
     "tiny": Shape(width=128, layers=2, heads=4, init_std=0.1, learning_rate=1e-3),
     "base-from-scratch": Shape(width=768, layers=6, heads=12, init_std=0.02, learning_rate=1e-4),
 }
