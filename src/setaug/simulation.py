@@ -80,7 +80,14 @@ def block_symbols(
     Example(text='s0 s2 s5 s6 s6 s7', labels=('s7', 's0', 's4', 's5'), id=0, fields={'id': 0})
 
     """
-    _check(n_symbols=n_symbols, n_blocks=n_blocks, block_size=block_size, n_words=n_words, concentration=concentration)
+    _check(
+        seed,
+        n_symbols=n_symbols,
+        n_blocks=n_blocks,
+        block_size=block_size,
+        n_words=n_words,
+        concentration=concentration,
+    )
     if not 0 <= noise <= 1:
         raise ValueError(f"noise must be a share from 0 to 1, got {noise!r}.")
     if n_blocks * block_size > n_symbols:
@@ -113,7 +120,7 @@ def paired_symbols(
     Example(text='s0 s2 s2 s2 s2 s3', labels=('s2', 'p2', 's3'), id=0, fields={'id': 0})
 
     """
-    _check(n_symbols=n_symbols, n_blocks=n_blocks, n_words=n_words, concentration=concentration)
+    _check(seed, n_symbols=n_symbols, n_blocks=n_blocks, n_words=n_words, concentration=concentration)
     rng = np.random.default_rng(seed)
     for number in range(n):
         x = rng.dirichlet(np.full(n_symbols, concentration))
@@ -173,6 +180,7 @@ def sized_symbols(
 
     """
     _check(
+        seed,
         n_symbols=n_symbols,
         max_size=max_size,
         words_per_label=words_per_label,
@@ -272,7 +280,9 @@ def apportion(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     return counts
 
 
-def _check(*, concentration: float, **whole: int) -> None:
+def _check(seed: int, *, concentration: float, **whole: int) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed must be a whole number from 0 on, got {seed!r}.")
     for name, value in whole.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}.")
