@@ -41,6 +41,8 @@ class Check:
     statement: str
     holds: bool
     evidence: str
+    is_control: bool = False
+    """Whether the paper does not say it, but it helps to understand what it says; no part of the verdict."""
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
@@ -65,9 +67,10 @@ def verdict(checks: Sequence[Check]) -> str:
     'holds in part'
 
     """
-    if all(check.holds for check in checks):
+    claimed = [check.holds for check in checks if not check.is_control]
+    if all(claimed):
         return "holds"
-    return "holds in part" if any(check.holds for check in checks) else "does not hold"
+    return "holds in part" if any(claimed) else "does not hold"
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -103,5 +106,8 @@ def panel_table(panel: Panel) -> str:
 
 def checks_table(checks: Sequence[Check]) -> str:
     """Write what was checked as a table."""
-    rows = [[check.statement, "yes" if check.holds else "no", check.evidence] for check in checks]
+    rows = [
+        [check.statement + (" (control)" if check.is_control else ""), "yes" if check.holds else "no", check.evidence]
+        for check in checks
+    ]
     return markdown_table(["claim", "holds", "measured"], rows)

@@ -1,11 +1,12 @@
 """Findings 4 and 5: topological against random orders, on symbols whose partners never come without them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from setaug.experiments.cells import Cell
 from setaug.experiments.design import Finding, Rows, Scale, make_cell
 from setaug.experiments.report import Check, Panel, Series, spread
-from setaug.experiments.simulation import DECODINGS
+from setaug.experiments.simulation import DECODINGS, IDEAL
 
 WAYS = ("topological", "random")
 ADDED = (0, 1, 2)
@@ -13,9 +14,12 @@ _MIN_RATIO = 1.5
 """A symbol is about twice as frequent as its partner: with the usual 3 there would be no edge."""
 
 
+_PAIRED = {"n_blocks": 3, "concentration": 0.1}
+
+
 def paired_cell(scale: Scale, seed: int, ordering: str, added: int, objective: str = "plain") -> Cell:
     """Train on symbols and their partners, in a random order and so many more."""
-    data = {"n_words": scale.n_words, "n_blocks": 3, "concentration": 0.1}
+    data = {"n_words": scale.n_words, **_PAIRED}
     orders = {
         "ordering": "random" if not added else ordering,  # without added orders there is no difference
         "n_orders": added,
@@ -26,20 +30,35 @@ def paired_cell(scale: Scale, seed: int, ordering: str, added: int, objective: s
     return make_cell("partners", scale, seed, data, orders, **training)
 
 
+def ideal_cell(scale: Scale, seed: int) -> Cell:
+    """Ask what a model would score that knows the process."""
+    data = {"n_words": scale.n_words, **_PAIRED, "shares": [_topological_share(added) for added in ADDED]}
+    return {**make_cell("partners", scale, seed, data, {}, model=IDEAL), "training": {}}
+
+
+def _topological_share(added: int) -> float:
+    """Give the share of topological ones among the given order and so many that are added."""
+    return added / (added + 1)
+
+
+def _ideal_greedy(rows: Rows, scale: Scale, ordering: str, added: int) -> list[float]:
+    share = _topological_share(added) if ordering == "topological" else 0.0
+    return rows.values(lambda seed: ideal_cell(scale, seed), f"greedy {share:.2f}")
+
+
 def paired_values(rows: Rows, scale: Scale, ordering: str, added: int, *path: str) -> list[float]:
     """Give one number per seed."""
     return rows.values(lambda seed: paired_cell(scale, seed, ordering, added), *path)
 
 
 def _cells_4(scale: Scale, seed: int) -> list[Cell]:
-    return [paired_cell(scale, seed, "random", 0)] + [
-        paired_cell(scale, seed, ordering, added) for ordering in WAYS for added in ADDED[1:]
-    ]
+    added = [paired_cell(scale, seed, ordering, n) for ordering in WAYS for n in ADDED[1:]]
+    return [ideal_cell(scale, seed), paired_cell(scale, seed, "random", 0), *added]
 
 
 def cells_5(scale: Scale, seed: int) -> list[Cell]:
-    """Give the two trainings with most orders added."""
-    return [paired_cell(scale, seed, ordering, ADDED[-1]) for ordering in WAYS]
+    """Give the two trainings with most orders added, and what could be expected."""
+    return [ideal_cell(scale, seed)] + [paired_cell(scale, seed, ordering, ADDED[-1]) for ordering in WAYS]
 
 
 _PAPER_WAYS = {
@@ -58,10 +77,18 @@ def _panels_4(scale: Scale, rows: Rows) -> list[Panel]:
         return Panel(title=title, x="orders added to each given one", y=y, series=[*series, *more])
 
     truth = Series("the process itself", points("random", "likelihood", "truth"), is_dashed=True)
+    ideal = [
+        Series(
+            f"{ordering} orders, perfect model",
+            {f"{100 * added} %": _ideal_greedy(rows, scale, ordering, added) for added in ADDED},
+            is_dashed=True,
+        )
+        for ordering in WAYS
+    ]
     greedy = ("decodings", "greedy", "jaccard"), ("decodings", "constrained greedy", "jaccard")
     return [
         panel("Orders trained on", "perplexity per label", "train_perplexity"),
-        panel("Greedy, as text", "Jaccard, test sets", *greedy[0], paper=True),
+        panel("Greedy, as text", "Jaccard, test sets", *greedy[0], paper=True, more=ideal),
         panel("Greedy, constrained to sets", "Jaccard, test sets", *greedy[1]),
         panel("Likelihood of a set, over all its orders", "bits per test set", "likelihood", "exact", more=[truth]),
     ]
@@ -75,6 +102,8 @@ def _checks_4(scale: Scale, rows: Rows) -> list[Check]:
     lower, higher = pair("train_perplexity")
     better, worse = pair("decodings", "greedy", "jaccard")
     shorter, longer = pair("likelihood", "exact")
+    ideal = {ordering: _ideal_greedy(rows, scale, ordering, ADDED[-1]) for ordering in WAYS}
+    best = rows.values(lambda seed: ideal_cell(scale, seed), "best")
     return [
         Check(
             "topological orders give a lower training perplexity",
@@ -90,6 +119,14 @@ def _checks_4(scale: Scale, rows: Rows) -> list[Check]:
             "topological orders make the test sets themselves likelier",
             all(one < other for one, other in zip(shorter, longer, strict=True)),
             f"{spread(shorter)} against {spread(longer)} bits per set",
+            is_control=True,
+        ),
+        Check(
+            "a model that knows the process perfectly overlaps more with topological orders (greedy)",
+            all(one > other for one, other in zip(ideal["topological"], ideal["random"], strict=True)),
+            f"Jaccard {spread(ideal['topological'], 3)} against {spread(ideal['random'], 3)}; "
+            f"no way of decoding can expect more than {spread(best, 3)}",
+            is_control=True,
         ),
     ]
 
@@ -109,7 +146,11 @@ def _panels_5(scale: Scale, rows: Rows) -> list[Panel]:
         ]
         return Panel(title=title, x="decoding", y="Jaccard, test sets", series=series, are_bars=True)
 
-    return [panel("As text", ""), panel("Constrained to sets", "constrained ")]
+    ideal = {"greedy": _ideal_greedy(rows, scale, "topological", ADDED[-1])}
+    ideal["random"] = rows.values(lambda seed: ideal_cell(scale, seed), "random")
+    text = panel("As text", "")
+    text = replace(text, series=[*text.series, Series("perfect model", ideal)])
+    return [text, panel("Constrained to sets", "constrained ")]
 
 
 def _checks_5(scale: Scale, rows: Rows) -> list[Check]:

@@ -1,12 +1,14 @@
 """One cell of the simulation study: make data up, train on it from nothing, measure (appendix G)."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
 from setaug.augmenter import SetAugmenter
 from setaug.examples import Example
 from setaug.experiments.cells import Cell, Result
+from setaug.experiments.ideal import ideal_scores
 from setaug.likelihood import SetLikelihood
 from setaug.metrics import score_sets
 from setaug.models import targets
@@ -21,11 +23,15 @@ N_SCORED = 100
 PROPOSED = ("topological", "uniform")
 SAMPLES = (1, 4, 16)
 """How many orders a bound is made of."""
+IDEAL = "ideal"
+"""The model that knows the process, and need not be trained."""
 DECODINGS = ("greedy", "beam", "random", "top-k", "nucleus")
 
 
 def run_cell(cell: Cell) -> Result:
     """Train on made-up data, and measure what the process is there to show."""
+    if cell["model"] == IDEAL:
+        return _ideal(cell)
     data = dict(cell["data"])
     n_train, n_test = data.pop("n_train"), data.pop("n_test")
     process = PROCESSES[cell["process"]]
@@ -48,6 +54,14 @@ def run_cell(cell: Cell) -> Result:
             for name in DECODINGS
         },
     }
+
+
+def _ideal(cell: Cell) -> Result:
+    data = dict(cell["data"])
+    shares, n_test, n_train = data.pop("shares"), data.pop("n_test"), data.pop("n_train")
+    process = PROCESSES[cell["process"]](n_train + n_test, seed=cell["seed"], with_input=True, **data)
+    inputs = [example.fields["x"] for example in islice(process, n_train, n_train + N_SCORED)]
+    return ideal_scores(inputs, n_blocks=data["n_blocks"], shares=shares)
 
 
 def perplexity(model: SetGenerator, examples: Sequence[Example], orders: Sequence[Sequence[Sequence[str]]]) -> float:

@@ -1,0 +1,69 @@
+"""The perfect model, against enumeration of all orders."""
+
+from itertools import permutations
+from math import isclose
+
+import pytest
+
+from setaug.experiments.ideal import chance_of_start, expected_jaccard, greedy_set, ideal_scores, likely_sets
+from setaug.simulation import paired_symbols
+
+X = [0.5, 0.3, 0.2]
+SET = frozenset(["s0", "p0", "s1", "p1", "s2"])
+
+
+def is_topological(order: tuple[str, ...]) -> bool:
+    place = {label: at for at, label in enumerate(order)}
+    return all(place[f"p{at}"] < place[f"s{at}"] for at in (0, 1))
+
+
+@pytest.mark.parametrize("topological", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("start", [[], ["p0"], ["s0"], ["s2", "p1"], ["p1", "s1"], ["s1", "p1"], ["p0", "p1", "s2"]])
+def test_the_chance_of_a_start_is_the_share_of_orders_that_begin_so(start: list[str], topological: float) -> None:
+    orders = list(permutations(SET))
+    allowed = [order for order in orders if is_topological(order)]
+    shares = [sum(list(order[: len(start)]) == start for order in each) / len(each) for each in (orders, allowed)]
+    expected = (1 - topological) * shares[0] + topological * shares[1]
+    assert isclose(chance_of_start(SET, start, topological), expected, abs_tol=1e-12)
+
+
+def test_a_start_with_a_label_of_another_set_has_no_chance() -> None:
+    assert chance_of_start(SET, ["s9"], 0.5) == 0
+
+
+def test_likely_sets_are_all_that_there_are() -> None:
+    sets = likely_sets(X, n_blocks=2)
+    assert isclose(sum(sets.values()), 1)
+    drawn = [frozenset(one.labels) for one in paired_symbols(500, n_symbols=3, n_blocks=2)]
+    assert set(drawn) <= set(sets)
+
+
+@pytest.mark.parametrize("topological", [0.0, 1.0])
+def test_greedy_takes_the_likeliest_label_each_time(topological: float) -> None:
+    sets = likely_sets(X, n_blocks=2)
+    start: tuple[str, ...] = ()
+    while True:  # by enumeration: how likely is each way to go on?
+        chances: dict[str, float] = {}
+        for labels, chance in sets.items():
+            orders = list(permutations(sorted(labels)))
+            if topological:
+                pairs = [(f"p{label[1:]}", label) for label in labels if f"p{label[1:]}" in labels and label[0] == "s"]
+                orders = [one for one in orders if all(one.index(p) < one.index(s) for p, s in pairs)]
+            for order in orders:
+                if order[: len(start)] == start:
+                    then = order[len(start)] if len(order) > len(start) else ""
+                    chances[then] = chances.get(then, 0) + chance / len(orders)
+        likeliest = max(sorted(chances), key=chances.__getitem__)
+        if not likeliest:
+            break
+        start += (likeliest,)
+    assert greedy_set(sets, topological) == frozenset(start)
+
+
+def test_no_way_of_decoding_beats_the_best_set() -> None:
+    sets = likely_sets(X, n_blocks=3)
+    found = ideal_scores([X], n_blocks=3, shares=(0, 1))
+    assert found["best"] == max(expected_jaccard(labels, sets) for labels in sets)
+    assert found["random"] <= found["best"]
+    assert max(found["greedy 0.00"], found["greedy 1.00"]) <= found["best"]
+    assert isclose(found["random"], sum(sets[one] * expected_jaccard(one, sets) for one in sets))
