@@ -17,7 +17,20 @@ from setaug.cli.progress import progress_bar
 if TYPE_CHECKING:
     from setaug.examples import Example
 
-EXAMPLES = """\
+STUDIES = {
+    "finding-1": "shuffled labels cost a model more, but only where labels depend on each other",
+    "finding-2": "less so when it was trained with random orders",
+    "finding-3": "the same without position embeddings",
+    "finding-4": "topological against random orders: training perplexity, overlap, likelihood of sets",
+    "finding-5": "topological against random orders, in five ways of decoding",
+    "finding-6": "with and without the size in front",
+    "proposals": "topological against uniform orders as a proposal for the likelihood of a set",
+    "objectives": "training on bounds of the likelihood of a set",
+}
+EXAMPLES = f"""\
+studies:
+{chr(10).join(f"  {name:12}{text}" for name, text in STUDIES.items())}
+
 examples:
   setaug simulate data --process blocks --block-size 2 --examples 1000 -o blocks.jsonl
   setaug simulate data --process partners --examples 1000 --seed 1 | setaug inspect - --min-ratio 1.5
@@ -27,7 +40,6 @@ examples:
 """
 
 INTERRUPTED = "call it again to go on: what was finished is kept"
-STUDIES = (*(f"finding-{number}" for number in range(1, 7)), "proposals", "objectives")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         metavar="WHAT",
         choices=("data", *STUDIES, "all"),
-        help=f"data, {', '.join(STUDIES)}, or all of these findings",
+        help="data, one of the studies below, or all of them",
     )
     parser.add_argument(
         "-o", "--output", metavar="PATH", help="the file for data [standard output]; the folder of a study [simulation]"

@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         default="tiny",
         metavar="NAME",
-        help="a model on the Hugging Face hub, a folder, or tiny: a small one from scratch, no download [tiny]",
+        help="a model on the Hugging Face hub, a folder, or one from scratch, without a download: tiny, mini or "
+        "base-from-scratch, each also with -no-positions behind [tiny]",
     )
     parser.add_argument("--resume", action="store_true", help="go on with the run in FOLDER from its last checkpoint")
     group = parser.add_argument_group("method")

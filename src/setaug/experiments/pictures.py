@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import zip_longest
 from pathlib import Path
 from statistics import mean, stdev
+from textwrap import fill
 from typing import Any
 
 from setaug.errors import MissingExtraError
@@ -23,17 +25,24 @@ def check_pictures() -> None:
 
 
 def draw_panels(panels: Sequence[Panel], title: str, note: str, path: Path) -> list[Path]:
-    """Draw panels side by side; write the picture as SVG and as PNG, and give their paths."""
+    """Draw panels, two in a row; write the picture as SVG and as PNG, and give their paths."""
     check_pictures()
     from matplotlib import rc_context
     from matplotlib.figure import Figure  # without pyplot: no windows, no global state
 
     with rc_context({"svg.hashsalt": "setaug", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(5.4 * len(panels) + 0.4, 4.4), layout="constrained")
-        figure.suptitle(title, fontsize=12)
+        n_columns = min(len(panels), 2)
+        n_rows = -(-len(panels) // n_columns)
+        width = 7.0 if len(panels) == 1 else 5.2 * n_columns
+        figure = Figure(figsize=(width, 4.2 * n_rows + 0.5), layout="constrained")
+        figure.suptitle(fill(title, round(width * 9)), fontsize=12)
         figure.supxlabel(note, fontsize=8, color=_INK)
-        for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
-            _draw(panel, axes)
+        places = figure.subplots(n_rows, n_columns, squeeze=False).flat
+        for panel, axes in zip_longest(panels, places):
+            if panel is None:
+                axes.set_axis_off()
+            else:
+                _draw(panel, axes)
         written = []
         for kind, metadata in (("svg", {"Date": None}), ("png", {})):
             target = path.with_name(f"{path.name}.{kind}")
@@ -47,7 +56,7 @@ def _draw(panel: Panel, axes: Any) -> None:
     axes.set_title(panel.title, fontsize=10)
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.7)
+    axes.grid(axis="y", which="both", color="#dddddd", linewidth=0.7)
     axes.set_axisbelow(True)
     (_draw_bars if panel.are_bars else _draw_lines)(panel, axes)
     if panel.is_log:
@@ -58,7 +67,11 @@ def _draw(panel: Panel, axes: Any) -> None:
     else:
         axes.set_ylim(bottom=0)
     axes.set_xticks(range(len(panel.places)), panel.places)
-    axes.legend(frameon=False, fontsize=9)
+    if panel.are_bars:
+        axes.set_ylim(top=axes.get_ylim()[1] * 1.25)
+        axes.legend(frameon=False, fontsize=9, loc="upper center", ncols=2)
+    else:
+        axes.legend(frameon=False, fontsize=9)
 
 
 def _draw_lines(panel: Panel, axes: Any) -> None:

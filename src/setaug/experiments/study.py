@@ -38,7 +38,7 @@ class Study:
         finding = self.finding
         parts = [
             f"# {self.name}: {finding.title}",
-            f"The paper: {finding.claim}",
+            f"Claim: {finding.claim}",
             f"`setaug simulate {self.name} --scale {self.scale}`, seeds {', '.join(map(str, SEEDS))}; "
             "mean ± standard deviation over the seeds.",
         ]
@@ -78,7 +78,8 @@ def run_finding(
     panels, checks = finding.panels(size, rows), finding.checks(size, rows)
     path = place / f"{name}-{scale}"
     note = f"setaug simulate {name} --scale {scale}: mean and standard deviation over {len(SEEDS)} seeds"
-    pictures = draw_panels(panels, finding.title, note, path)
+    title = f"Claim: {finding.title} ({verdict(checks)} here)"
+    pictures = draw_panels(panels, title, note, path)
     page = path.with_name(f"{path.name}.md")
     study = Study(name, scale, finding, panels, checks, [page, *pictures])
     with open_output(page) as stream:
