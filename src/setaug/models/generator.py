@@ -33,8 +33,8 @@ class SetGenerator(SetModel):
     Parameters
     ----------
     model
-        The name of a model on the Hugging Face hub, a folder, or one that starts from nothing: ``tiny`` or another name in
-        `setaug.models.scratch.SHAPES`.
+        The name of a model on the Hugging Face hub, a folder, or one that starts from nothing: ``tiny``, or another
+        name in `setaug.models.scratch.SHAPES`.
     augmenter
         Which orders to train on, and how sets are written; by default SETAUG's (specific labels first, with sizes).
     one_order
