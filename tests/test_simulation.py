@@ -76,11 +76,25 @@ def test_blocks_of_one_come_in_any_order_with_the_same_chance() -> None:
     assert abs(np.mean(first_is_likelier) - 0.5) < 4 * 0.5 / 3000**0.5
 
 
-def test_prefixes_are_drawn_from_the_input() -> None:
-    for example in block_symbols(50, n_symbols=10, n_blocks=1, block_size=1, concentration=0.01, with_input=True):
-        x = example.fields["x"]
-        if max(x) > 0.9999:
-            assert x[numbers(example)[0]] == max(x)
+def test_a_single_symbol_comes_as_often_as_the_input_says() -> None:
+    examples = list(block_symbols(4000, n_symbols=5, n_blocks=1, block_size=1, concentration=0.7, with_input=True))
+    for symbol in range(5):
+        came = [numbers(one)[0] == symbol for one in examples]
+        chance = [one.fields["x"][symbol] for one in examples]
+        spread = sum(p * (1 - p) for p in chance) ** 0.5
+        assert abs(sum(came) - sum(chance)) < 4 * spread
+
+
+def test_two_symbols_come_without_putting_back() -> None:
+    examples = list(block_symbols(6000, n_symbols=3, n_blocks=2, block_size=1, concentration=1.0, with_input=True))
+    for left_out in range(3):
+        others = [symbol for symbol in range(3) if symbol != left_out]
+        chances = []
+        for one in examples:
+            a, b = (one.fields["x"][symbol] for symbol in others)
+            chances.append(a * b / (1 - a) + a * b / (1 - b))
+        came = sum(left_out not in numbers(one) for one in examples)
+        assert abs(came - sum(chances)) < 4 * sum(p * (1 - p) for p in chances) ** 0.5
 
 
 def test_prefixes_can_stay_unsorted() -> None:
@@ -129,7 +143,15 @@ def test_the_probabilities_of_all_sets_with_partners_sum_to_one(n_blocks: int) -
     assert isclose(total, 1, abs_tol=1e-12)
 
 
-def test_the_probability_of_a_set_with_partners_is_how_often_it_comes() -> None:
+def test_sets_with_partners_come_as_often_as_their_probabilities_say() -> None:
+    examples = list(paired_symbols(4000, n_symbols=3, n_blocks=2, concentration=1.0, with_input=True))
+    for labels in (["s0"], ["s1", "p1"], ["s0", "s2"], ["s0", "s2", "p2"], ["s1", "s2", "p1", "p2"]):
+        chances = [2 ** paired_log2_probability(labels, one.fields["x"], n_blocks=2) for one in examples]
+        came = sum(set(one.labels) == set(labels) for one in examples)
+        assert abs(came - sum(chances)) < 4 * sum(p * (1 - p) for p in chances) ** 0.5
+
+
+def test_a_single_symbol_has_its_partner_unless_no_block_joined_it() -> None:
     # With one symbol there is nothing but its partner to draw: three blocks, each joined half of the time.
     found = Counter(len(one.labels) for one in paired_symbols(4000, n_symbols=1))
     expected = 2 ** paired_log2_probability(["s0", "p0"], [1.0])
@@ -173,9 +195,17 @@ def test_apportioned_counts_sum_to_the_total_and_are_off_by_less_than_one(shares
     [
         (block_symbols, {"noise": 1.5}, "noise must be a share from 0 to 1, got 1.5"),
         (block_symbols, {"n_symbols": 5}, "6 blocks of 2 need more than the 5 symbols that there are"),
-        (block_symbols, {"block_size": 0}, "block_size must be a whole number from 1 on, got 0"),
-        (block_symbols, {"n_words": 1.5}, "n_words must be a whole number from 1 on, got 1.5"),
-        (paired_symbols, {"concentration": 0.0}, "concentration must be above 0, got 0.0"),
+        (block_symbols, {"block_size": 0}, "block_size must be a whole number from 1 to 1,000,000, got 0"),
+        (block_symbols, {"n_words": 1.5}, "n_words must be a whole number from 1 to 1,000,000, got 1.5"),
+        (block_symbols, {"n_symbols": 10**12}, "n_symbols must be a whole number from 1 to 1,000,000"),
+        (block_symbols, {"concentration": float("nan")}, "concentration must be a number from 0.001 to 1,000, got nan"),
+        (block_symbols, {"noise": float("nan")}, "noise must be a share from 0 to 1, got nan"),
+        (
+            block_symbols,  # the suffix of three different symbols of four is always one of them
+            {"n_symbols": 4, "n_blocks": 1, "block_size": 4, "noise": 0.0},
+            "1 blocks of 4 hardly ever hold different symbols; use more of them than 4",
+        ),
+        (paired_symbols, {"concentration": 0.0}, "concentration must be a number from 0.001 to 1,000, got 0.0"),
         (sized_symbols, {"noise": -1}, "noise must be a share from 0 to 1, got -1"),
         (sized_symbols, {"max_size": 31}, "16 blocks of 2 need more than the 30 symbols that there are"),
     ],

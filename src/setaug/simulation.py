@@ -8,19 +8,19 @@ repeated in proportion (largest remainders). The labels are symbols, too.
     x ~ Dirichlet(a, ..., a)
     p_1, ..., p_(k-1) ~ x, without putting back        the prefix, sorted
     y_s = (p_1 + ... + p_(k-1) + 1) mod N              the suffix, with probability 1 - epsilon
-    y_s ~ Uniform(1..N)                                otherwise
+    y_s ~ Uniform(0..N-1)                              otherwise
 
-For k = 1 a block is a single symbol drawn from x: all labels are independent. For k = 2 each second label follows from
-the one before it; larger k have more independent labels. A set holds no symbol twice, so blocks are drawn again until
-all of their symbols differ, and shared out at random: which block comes first means nothing.
+For k = 1 a block is a single symbol drawn from x: all orders of a set are equally likely. For k = 2 each second label
+follows from the one before it; larger k have more independent labels. A set holds no symbol twice, so blocks are drawn
+again until all of their symbols differ, and shared out at random: which block comes first means nothing.
 
 *Partners* (Finding 4). Each of B blocks draws a symbol from x; with probability one half its partner, a label that
 never comes without it, joins it. The set is all of them, shuffled:
 
     x ~ Dirichlet(a, ..., a),   p_b ~ x,   y = {p_1, ..., p_B} and each p_b' with probability 1/2
 
-So a partner tells its symbol (p(symbol | partner) = 1), but not the other way round, and it is about half as frequent:
-``min_ratio`` must be below 2 for an edge between them.
+So a partner tells its symbol (p(symbol | partner) = 1), but not the other way round. It is half to all as frequent
+(a symbol that is drawn twice has two chances to be joined): ``min_ratio`` must be near 1 for an edge between them.
 
 *Sizes* (Finding 6). The number of labels m follows from the input: the text has w words for each label, so the counts
 of its symbols sum to w m. The labels are those of blocks, as many as are needed, the last block perhaps cut off. They
@@ -38,7 +38,10 @@ from numpy.typing import NDArray
 from setaug.examples import Example
 
 _MAX_TRIES = 1000
-"""After so many sets with a symbol in two places, x is drawn again."""
+"""After so many sets with a symbol in two places, x is drawn again;"""
+_MAX_INPUTS = 20
+"""and after so many of these, the blocks are taken not to fit."""
+_MOST = 1_000_000
 
 
 def block_symbols(
@@ -87,11 +90,9 @@ def block_symbols(
         block_size=block_size,
         n_words=n_words,
         concentration=concentration,
+        noise=noise,
     )
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise must be a share from 0 to 1, got {noise!r}.")
-    if n_blocks * block_size > n_symbols:
-        raise ValueError(f"{n_blocks} blocks of {block_size} need more than the {n_symbols} symbols that there are.")
+    _check_room(n_blocks, block_size, n_symbols)
     rng = np.random.default_rng(seed)
     for number in range(n):
         x, blocks = _draw_blocks(rng, n_symbols, n_blocks, block_size, noise, concentration)
@@ -186,12 +187,10 @@ def sized_symbols(
         words_per_label=words_per_label,
         block_size=block_size,
         concentration=concentration,
+        noise=noise,
     )
-    if not 0 <= noise <= 1:
-        raise ValueError(f"noise must be a share from 0 to 1, got {noise!r}.")
     n_blocks = -(-max_size // block_size)
-    if n_blocks * block_size > n_symbols:
-        raise ValueError(f"{n_blocks} blocks of {block_size} need more than the {n_symbols} symbols that there are.")
+    _check_room(n_blocks, block_size, n_symbols)
     rng = np.random.default_rng(seed)
     for number in range(n):
         size = int(rng.integers(1, max_size + 1))
@@ -213,7 +212,7 @@ def _draw_blocks(
 ) -> tuple[NDArray[np.float64], list[list[int]]]:
     """Draw x, and blocks that share no symbol."""
     n_drawn = n_blocks * max(block_size - 1, 1)
-    while True:
+    for _ in range(_MAX_INPUTS):
         x = rng.dirichlet(np.full(n_symbols, concentration))
         with np.errstate(divide="ignore"):
             scores = np.log(x)
@@ -228,6 +227,10 @@ def _draw_blocks(
             blocks = np.column_stack([prefixes, suffixes])
             if len(np.unique(blocks)) == blocks.size:
                 return x, blocks.tolist()
+    raise ValueError(
+        f"{n_blocks} blocks of {block_size} hardly ever hold different symbols; use more of them than {n_symbols}, or "
+        "fewer or smaller blocks."
+    )
 
 
 def _example(
@@ -280,11 +283,18 @@ def apportion(shares: NDArray[np.float64], total: int) -> NDArray[np.int64]:
     return counts
 
 
-def _check(seed: int, *, concentration: float, **whole: int) -> None:
+def _check(seed: int, *, concentration: float, noise: float = 0.0, **whole: int) -> None:
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed must be a whole number from 0 on, got {seed!r}.")
     for name, value in whole.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}.")
-    if not 0 < concentration < float("inf"):
-        raise ValueError(f"concentration must be above 0, got {concentration!r}.")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
+            raise ValueError(f"{name} must be a whole number from 1 to {_MOST:,}, got {value!r}.")
+    if not 0.001 <= concentration <= 1000:
+        raise ValueError(f"concentration must be a number from 0.001 to 1,000, got {concentration!r}.")
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise must be a share from 0 to 1, got {noise!r}.")
+
+
+def _check_room(n_blocks: int, block_size: int, n_symbols: int) -> None:
+    if n_blocks * block_size > n_symbols:
+        raise ValueError(f"{n_blocks} blocks of {block_size} need more than the {n_symbols} symbols that there are.")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -33,7 +34,9 @@ def fail_at_three(cell: dict[str, Any]) -> dict[str, Any]:
 
 def sleep(cell: dict[str, Any]) -> dict[str, Any]:
     if cell["n"]:
-        time.sleep(600)
+        with TemporaryDirectory(prefix="setaug-cells-") as folder:
+            (Path(folder) / "weights").write_text("")
+            time.sleep(600)
     return square(cell)
 
 
@@ -60,7 +63,7 @@ def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
     found = run_cells(CELLS, watched, path, progress=lambda *args: told.append(args))
     assert ran == [3, 4]
     assert found[1] == {"square": 1}
-    assert told == [("cells", 3, 5), ("cells", 4, 5), ("cells", 5, 5)]
+    assert told == [("cells", 1, 2), ("cells", 2, 2), ("cells", 5, 5)]
     assert path.read_bytes().startswith(before)
 
 
@@ -99,6 +102,52 @@ def test_what_was_finished_before_an_error_is_kept(tmp_path: Path, workers: int)
     assert run_cells(CELLS, square, path) == [{"square": number**2} for number in range(5)]
 
 
+def test_a_cell_that_is_listed_twice_is_run_once(tmp_path: Path) -> None:
+    run_cells([CELLS[1], CELLS[1]], square, tmp_path / "cells.jsonl")
+    assert len((tmp_path / "cells.jsonl").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\n", b"[]\n", b'{"cell": {}}\n', b"{\n"])
+def test_a_damaged_file_is_refused_by_name_and_line(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "cells.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"line 1 of .*cells.jsonl is no result"):
+        run_cells(CELLS, square, path)
+    assert path.read_bytes() == content
+
+
+def test_two_runs_do_not_write_to_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+
+    def run_another(cell: dict[str, Any]) -> dict[str, Any]:
+        with pytest.raises(FileError, match=r"another run is writing to .*cells.jsonl"):
+            run_cells(CELLS, square, path)
+        return square(cell)
+
+    assert run_cells(CELLS[:1], run_another, path) == [{"square": 0}]
+    assert len(run_cells(CELLS, square, path)) == 5
+
+
+def test_a_place_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match=r"cannot write .*cells.jsonl: "):
+        run_cells(CELLS, square, tmp_path / "file" / "cells.jsonl")
+
+
+def slow_or_wrong(cell: dict[str, Any]) -> dict[str, Any]:
+    if cell["n"] == 0:
+        raise ModelError("nothing is not enough.")
+    time.sleep(2)
+    return square(cell)
+
+
+def test_what_is_under_way_when_a_cell_fails_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    with pytest.raises(ModelError, match="nothing is not enough"):
+        run_cells(CELLS[:2], slow_or_wrong, path, workers=2)
+    assert list(read_results(path).values()) == [{"square": 1}]
+
+
 def test_a_process_that_dies_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="a process that ran a cell ended early"):
         run_cells(CELLS, die, tmp_path / "cells.jsonl", workers=2)
@@ -123,7 +172,7 @@ def test_told_to_stop_it_ends_its_processes_and_keeps_what_is_finished(tmp_path:
     root = str(Path(__file__).parents[2])
     running = subprocess.Popen(
         [sys.executable, str(program), str(path)],
-        env={**os.environ, "PYTHONPATH": root},
+        env={**os.environ, "PYTHONPATH": root, "TMPDIR": str(tmp_path)},
         start_new_session=True,
         stderr=subprocess.DEVNULL,
     )
@@ -132,12 +181,15 @@ def test_told_to_stop_it_ends_its_processes_and_keeps_what_is_finished(tmp_path:
         while not read_results(path) and time.monotonic() < deadline:
             time.sleep(0.2)
         assert len(read_results(path)) == 1
+        while len(list(tmp_path.glob("setaug-cells-*"))) < 2 and time.monotonic() < deadline:
+            time.sleep(0.2)
         running.send_signal(signal.SIGTERM)
         assert running.wait(timeout=60) == 143
         deadline = time.monotonic() + 30
         while _group_lives(running.pid) and time.monotonic() < deadline:
             time.sleep(0.2)
         assert not _group_lives(running.pid)
+        assert not list(tmp_path.glob("setaug-cells-*"))
     finally:
         if _group_lives(running.pid):
             os.killpg(running.pid, signal.SIGKILL)

@@ -5,7 +5,14 @@ from math import isclose
 
 import pytest
 
-from setaug.experiments.ideal import chance_of_start, expected_jaccard, greedy_set, ideal_scores, likely_sets
+from setaug.experiments.ideal import (
+    chance_of_start,
+    expected_jaccards,
+    greedy_set,
+    ideal_scores,
+    likely_sets,
+    topological_share,
+)
 from setaug.simulation import paired_symbols
 
 X = [0.5, 0.3, 0.2]
@@ -60,10 +67,28 @@ def test_greedy_takes_the_likeliest_label_each_time(topological: float) -> None:
     assert greedy_set(sets, topological) == frozenset(start)
 
 
+def test_expected_scores_are_averages_over_all_sets() -> None:
+    sets = likely_sets(X, n_blocks=3)
+    for predicted, score in zip(sets, expected_jaccards(sets).tolist(), strict=True):
+        by_hand = sum(p * len(predicted & labels) / len(predicted | labels) for labels, p in sets.items())
+        assert isclose(score, by_hand)
+
+
 def test_no_way_of_decoding_beats_the_best_set() -> None:
     sets = likely_sets(X, n_blocks=3)
-    found = ideal_scores([X], n_blocks=3, shares=(0, 1))
-    assert found["best"] == max(expected_jaccard(labels, sets) for labels in sets)
-    assert found["random"] <= found["best"]
-    assert max(found["greedy 0.00"], found["greedy 1.00"]) <= found["best"]
-    assert isclose(found["random"], sum(sets[one] * expected_jaccard(one, sets) for one in sets))
+    scores = expected_jaccards(sets)
+    found = ideal_scores([X, X], n_blocks=3, shares=(0, 1))
+    assert found["best"] == max(scores)
+    assert isclose(found["random"], sum(p * score for p, score in zip(sets.values(), scores, strict=True)))
+    assert max(found["random"], found["greedy 0.00"], found["greedy 1.00"]) <= found["best"]
+
+
+def test_large_numbers_of_sets_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = likely_sets(X, n_blocks=3)
+    whole = expected_jaccards(sets)
+    monkeypatch.setattr("setaug.experiments.ideal._ROWS", 5)
+    assert expected_jaccards(sets).tolist() == pytest.approx(whole.tolist())
+
+
+def test_one_of_three_orders_is_the_given_one() -> None:
+    assert [topological_share(added) for added in (0, 1, 2)] == [0, 1 / 2, 2 / 3]

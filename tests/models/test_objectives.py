@@ -155,7 +155,7 @@ def test_the_number_of_pairs_does_not_depend_on_the_objective(objective):
 
 def _targets(model):
     model.augmenter.fit(TRAIN)
-    return model._write_targets(TRAIN, 0)
+    return model.write_targets(TRAIN, 0)
 
 
 def test_targets_are_drawn_only_where_asked_for():

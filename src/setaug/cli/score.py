@@ -10,7 +10,7 @@ import argparse
 import sys
 from itertools import islice
 from math import sqrt
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from setaug.cli.options import UsageError, add_input, checking_options, read_input, skipped_lines
@@ -161,5 +161,7 @@ def _mean(values: "Iterable[float | None]") -> str:
 
 def _with_error(values: list[float]) -> str:
     """Write a mean with its standard error over sets."""
-    error = f" ± {stdev(values) / sqrt(len(values)):.3f}" if len(values) > 1 else ""
+    import numpy as np
+
+    error = f" ± {np.std(values, ddof=1) / sqrt(len(values)):.3f}" if len(values) > 1 else ""
     return f"{fmean(values):.3f}{error}"

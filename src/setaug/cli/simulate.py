@@ -39,7 +39,7 @@ examples:
   setaug simulate all --scale small -o simulation/
 """
 
-INTERRUPTED = "call it again to go on: what was finished is kept"
+INTERRUPTED = "no data was written; a study keeps what was finished, and goes on when it is called again"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,9 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="blocks whose last label follows from the others; symbols with partners that never come alone; sets whose "
         "size follows from the text [blocks]",
     )
-    data.add_argument("--examples", type=int, metavar="N", help="how many [1000]")
+    data.add_argument("--examples", type=int, metavar="N", help="how many to make up [1000]")
     data.add_argument("--seed", type=int, metavar="N", help="same seed, same data [0]")
-    data.add_argument("--symbols", type=int, metavar="N", help="how many there are (N) [30]")
+    data.add_argument("--symbols", type=int, metavar="N", help="the number N of symbols [30]")
     data.add_argument("--blocks", type=int, metavar="B", help="blocks per set [6; partners: 3]")
     data.add_argument("--block-size", type=int, metavar="K", help="labels per block [2]; 1: independent labels")
     data.add_argument("--noise", type=float, metavar="P", help="how often a suffix is random (epsilon) [0.1]")
@@ -145,17 +145,16 @@ def _row(example: "Example") -> dict[str, Any]:
 
 def _run_studies(options: argparse.Namespace) -> None:
     import setaug.models  # noqa: F401  says what is missing
-    from setaug.experiments.study import run_finding
+    from setaug.experiments.study import check_study, run_finding
 
-    for name in STUDIES if options.what == "all" else (options.what,):
-        with progress_bar(f"{name}: the first training") as progress, checking_options():
-            study = run_finding(
-                name,
-                options.output or "simulation",
-                scale=options.scale or "quick",
-                workers=_workers() if options.workers is None else options.workers,
-                progress=progress,
-            )
+    names = list(STUDIES) if options.what == "all" else [options.what]
+    scale, folder = options.scale or "quick", options.output or "simulation"
+    workers = _workers() if options.workers is None else options.workers
+    with checking_options():
+        check_study(names[0], scale, workers)
+    for name in names:
+        with progress_bar(f"{name}: the first training") as progress:
+            study = run_finding(name, folder, scale=scale, workers=workers, progress=progress)
         sys.stdout.write(study.as_markdown() + "\n")
         sys.stdout.flush()
         sys.stderr.write("wrote " + ", ".join(map(str, study.paths)) + "\n")
@@ -164,4 +163,6 @@ def _run_studies(options: argparse.Namespace) -> None:
 def _workers() -> int:
     import torch
 
-    return 1 if torch.accelerator.is_available() else len(os.sched_getaffinity(0))
+    if torch.accelerator.is_available():
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,6 +1,6 @@
 """The paper's simulation study (appendix G), finding by finding, and two questions that it raises but leaves open."""
 
-from setaug.experiments.latent_orders import OBJECTIVE, PROPOSALS
+from setaug.experiments.latent_orders import OBJECTIVE_STUDY, PROPOSAL_STUDY
 from setaug.experiments.order_sensitivity import FINDING_1, FINDING_2, FINDING_3
 from setaug.experiments.set_overlap import FINDING_4, FINDING_5
 from setaug.experiments.set_size import FINDING_6
@@ -12,6 +12,6 @@ FINDINGS = {
     "finding-4": FINDING_4,
     "finding-5": FINDING_5,
     "finding-6": FINDING_6,
-    "proposals": PROPOSALS,
-    "objectives": OBJECTIVE,
+    "proposals": PROPOSAL_STUDY,
+    "objectives": OBJECTIVE_STUDY,
 }

@@ -10,17 +10,20 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import factorial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from setaug.simulation import paired_log2_probability
 
 Sets = Mapping[frozenset[str], float]
 _RARE = 0.004
 """Symbols with less of x than this are left out; what they would take part in hardly ever comes."""
-_LIKELY = 100
-"""So many of the likeliest sets are candidates for the best one."""
+_ROWS = 1000
+"""So many sets are compared with all others at once."""
 
 
 def likely_sets(x: Sequence[float], *, n_blocks: int) -> dict[frozenset[str], float]:
-    """Give the probability of each set that the partner process makes of x."""
+    """Give the probability of each set that the partner process makes of x, without its rarest symbols."""
     symbols = [symbol for symbol, share in enumerate(x) if share > _RARE]
     found = {}
     for size in range(1, n_blocks + 1):
@@ -30,6 +33,11 @@ def likely_sets(x: Sequence[float], *, n_blocks: int) -> dict[frozenset[str], fl
                 found[labels] = 2 ** paired_log2_probability(labels, x, n_blocks=n_blocks)
     total = sum(found.values())
     return {labels: chance / total for labels, chance in found.items()}
+
+
+def topological_share(n_added: int) -> float:
+    """Give the share of topological orders, where so many are added to a random one."""
+    return n_added / (n_added + 1)
 
 
 def chance_of_start(labels: frozenset[str], start: Sequence[str], topological: float) -> float:
@@ -71,24 +79,32 @@ def greedy_set(sets: Sets, topological: float) -> frozenset[str]:
         start.append(likeliest)
 
 
-def expected_jaccard(predicted: frozenset[str], sets: Sets) -> float:
-    """Give the Jaccard score that a predicted set has on average."""
-    return sum(chance * len(predicted & labels) / len(predicted | labels) for labels, chance in sets.items())
+def expected_jaccards(sets: Sets) -> NDArray[np.float64]:
+    """Give the Jaccard score that each set has on average, if it is the one predicted."""
+    names = sorted({label for labels in sets for label in labels})
+    chances = np.array(list(sets.values()))
+    holds = np.array([[label in labels for label in names] for labels in sets], np.float64)
+    sizes = holds.sum(axis=1)
+    found = np.empty(len(sets))
+    for start in range(0, len(sets), _ROWS):
+        rows = slice(start, start + _ROWS)
+        both = holds[rows] @ holds.T
+        found[rows] = (both / (sizes[rows, None] + sizes - both)) @ chances
+    return found
 
 
 def ideal_scores(inputs: Sequence[Sequence[float]], *, n_blocks: int, shares: Sequence[float]) -> dict[str, float]:
     """Give the mean Jaccard scores of a perfect model for inputs x.
 
     ``greedy 0.5`` is greedy decoding after training on orders half of which were topological, ``random`` is sampling,
-    ``best`` is the set with the highest expected score.
+    ``best`` is the set with the highest expected score, of those that can come.
     """
     totals: dict[str, float] = defaultdict(float)
     for x in inputs:
         sets = likely_sets(x, n_blocks=n_blocks)
-        candidates = dict(sorted(sets.items(), key=lambda pair: -pair[1])[:_LIKELY])
-        scores = {labels: expected_jaccard(labels, sets) for labels in candidates}
+        scores = dict(zip(sets, expected_jaccards(sets).tolist(), strict=True))
         totals["best"] += max(scores.values())
-        totals["random"] += sum(sets[labels] * score for labels, score in scores.items()) / sum(candidates.values())
+        totals["random"] += sum(sets[labels] * score for labels, score in scores.items())
         for share in shares:
-            totals[f"greedy {share:.2f}"] += expected_jaccard(greedy_set(sets, share), sets)
+            totals[f"greedy {share:.2f}"] += scores[greedy_set(sets, share)]
     return {name: total / len(inputs) for name, total in totals.items()}

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from textwrap import fill
 from typing import Any
 
 from setaug.errors import MissingExtraError
-from setaug.experiments.report import Panel
+from setaug.experiments.report import Panel, deviation
 from setaug.files import open_output
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -84,7 +84,7 @@ def _draw_lines(panel: Panel, axes: Any) -> None:
         axes.errorbar(
             at,
             [mean(each) for each in values],
-            yerr=[_deviation(each) for each in values],
+            yerr=[deviation(each) for each in values],
             label=series.name,
             color=colours[name],
             marker=markers[name],
@@ -101,7 +101,7 @@ def _draw_bars(panel: Panel, axes: Any) -> None:
     for number, series in enumerate(panel.series):
         at = [panel.places.index(place) + (number - (len(panel.series) - 1) / 2) * width for place in series.points]
         values = list(series.points.values())
-        heights, errors = [mean(each) for each in values], [_deviation(each) for each in values]
+        heights, errors = [mean(each) for each in values], [deviation(each) for each in values]
         axes.bar(at, heights, width * 0.92, yerr=errors, capsize=3, label=series.name, color=_COLOURS[number])
         known = [(x, series.paper[place]) for x, place in zip(at, series.points, strict=True) if place in series.paper]
         if known:
@@ -119,7 +119,3 @@ def _colour_names(panel: Panel) -> list[str]:
 def _colour_name(name: str) -> str:
     """Series that differ in what stands behind a comma share a colour."""
     return name.partition(",")[0]
-
-
-def _deviation(values: Sequence[float]) -> float:
-    return stdev(values) if len(values) > 1 else 0.0

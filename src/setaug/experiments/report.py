@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from statistics import mean, stdev
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,25 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
     '2.00 ± 1.00'
 
     """
-    middle = f"{mean(values):.{digits}f}"
-    return middle if len(values) < 2 else f"{middle} ± {stdev(values):.{digits}f}"
+    middle = f"{np.mean(values):.{digits}f}"
+    return middle if len(values) < 2 else f"{middle} ± {deviation(values):.{digits}f}"
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Give the standard deviation over seeds; 0 where there is one only."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def are_below(values: Sequence[float], others: Sequence[float]) -> bool:
+    """Tell whether each value is below the other one of the same seed.
+
+    Examples
+    --------
+    >>> are_below([1, 2], [2, 3]), are_below([1, 3], [2, 3])
+    (True, False)
+
+    """
+    return all(value < other for value, other in zip(values, others, strict=True))
 
 
 def verdict(checks: Sequence[Check]) -> str:

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from setaug.experiments.cells import Told, run_cells
+from setaug.experiments.cells import run_cells
 from setaug.experiments.design import SCALES, Finding, Rows
 from setaug.experiments.findings import FINDINGS
 from setaug.experiments.pictures import check_pictures, draw_panels
 from setaug.experiments.report import Check, Panel, checks_table, panel_table, verdict
-from setaug.experiments.simulation import run_cell
+from setaug.experiments.trial import run_cell
 from setaug.files import open_output
-from setaug.models.settings import SEEDS
+from setaug.models.settings import SEEDS, Progress
 
 CELLS = "cells.jsonl"
 """The file that holds all results in a folder; findings that need the same cell share it."""
@@ -40,7 +40,8 @@ class Study:
             f"# {self.name}: {finding.title}",
             f"Claim: {finding.claim}",
             f"`setaug simulate {self.name} --scale {self.scale}`, seeds {', '.join(map(str, SEEDS))}; "
-            "mean ± standard deviation over the seeds.",
+            "mean ± standard deviation over the seeds. A comparison holds where it does for each seed; controls are no "
+            "part of the verdict.",
         ]
         for panel in self.panels:
             parts += [f"**{panel.title}**: {panel.y}", panel_table(panel)]
@@ -48,8 +49,18 @@ class Study:
         return "\n\n".join(parts) + "\n"
 
 
+def check_study(name: str, scale: str, workers: int) -> None:
+    """Raise if there is no such study, or it could not be told."""
+    for given, choices, what in ((name, FINDINGS, "finding"), (scale, SCALES, "scale")):
+        if given not in choices:
+            raise ValueError(f"{what} must be one of {', '.join(choices)}, got {given!r}.")
+    if type(workers) is not int or workers < 1:
+        raise ValueError(f"workers must be a whole number from 1 on, got {workers!r}.")
+    check_pictures()
+
+
 def run_finding(
-    name: str, folder: str | Path, *, scale: str = "quick", workers: int = 1, progress: Told | None = None
+    name: str, folder: str | Path, *, scale: str = "quick", workers: int = 1, progress: Progress | None = None
 ) -> Study:
     """Run what a finding needs and is not in the folder yet; write its page and its pictures.
 
@@ -65,12 +76,7 @@ def run_finding(
         How many trainings to run at once.
 
     """
-    for given, choices, what in ((name, FINDINGS, "finding"), (scale, SCALES, "scale")):
-        if given not in choices:
-            raise ValueError(f"{what} must be one of {', '.join(choices)}, got {given!r}.")
-    if type(workers) is not int or workers < 1:
-        raise ValueError(f"workers must be a whole number from 1 on, got {workers!r}.")
-    check_pictures()
+    check_study(name, scale, workers)
     finding, size = FINDINGS[name], SCALES[scale]
     cells = finding.all_cells(size)
     place = Path(folder)

@@ -142,13 +142,14 @@ class SetGenerator(SetModel):
             self.tokenizer_,
             examples,
             [self._prompt(example) for example in examples],
-            write=self._write_targets,
+            write=self.write_targets,
             target=self._writer.target,
             settings=self.training,
         )
         return data, Collator(self.model_.config.pad_token_id), counted
 
-    def _write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
+    def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
+        """Give the texts that the model is trained to write for each of its training examples, in an epoch."""
         write = targets.orders if self.training.objective == "plain" else targets.draws
         return (targets.one_order if self.one_order else write)(self.augmenter, examples, epoch)
 

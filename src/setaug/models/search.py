@@ -24,7 +24,8 @@ class SetSearch(SetGenerator):
 
     kind: ClassVar[str] = "set-search"
 
-    def _write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
+    def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
+        """Give each label by itself."""
         return targets.each_label(self.augmenter, examples, epoch)
 
     def _check(self) -> None:

@@ -1,17 +1,17 @@
-"""One cell of the simulation study: make data up, train on it from nothing, measure (appendix G)."""
+"""One trial of the simulation study: make data up, train on it from nothing, measure (appendix G)."""
 
 from collections.abc import Sequence
 from itertools import islice
+from math import log2
 
 import numpy as np
 
 from setaug.augmenter import SetAugmenter
 from setaug.examples import Example
 from setaug.experiments.cells import Cell, Result
-from setaug.experiments.ideal import ideal_scores
+from setaug.experiments.ideal import chance_of_start, ideal_scores, topological_share
 from setaug.likelihood import SetLikelihood
 from setaug.metrics import score_sets
-from setaug.models import targets
 from setaug.models.generator import SetGenerator
 from setaug.models.settings import TrainingSettings
 from setaug.simulation import PROCESSES, paired_log2_probability, shuffled
@@ -44,15 +44,19 @@ def run_cell(cell: Cell) -> Result:
     ).fit(train)
     if cell["process"] == "blocks":
         return {"perplexity": _shuffled_perplexities(model, test, cell["seed"])}
-    likelihood = {} if cell["process"] != "partners" else {"likelihood": _likelihood(model, test, cell)}
+    decodings = {
+        ("constrained " if constrained else "") + name: _decoded(model, test, name, constrained=constrained)
+        for constrained in (False, True)
+        for name in DECODINGS
+    }
+    if cell["process"] == "sizes":
+        return {"decodings": decodings}
+    orders = _trained_orders(model, train[:n_test])
     return {
-        **likelihood,
-        "train_perplexity": perplexity(model, train[:n_test], trained_orders(model, train[:n_test])),
-        "decodings": {
-            ("constrained " if constrained else "") + name: _decoded(model, test, name, constrained=constrained)
-            for constrained in (False, True)
-            for name in DECODINGS
-        },
+        "decodings": decodings,
+        "train_perplexity": perplexity(model, train[:n_test], orders),
+        "train_floor": _perfect_perplexity(train[:n_test], orders, cell),
+        "likelihood": _likelihood(model, test, cell),
     }
 
 
@@ -60,21 +64,37 @@ def _ideal(cell: Cell) -> Result:
     data = dict(cell["data"])
     shares, n_test, n_train = data.pop("shares"), data.pop("n_test"), data.pop("n_train")
     process = PROCESSES[cell["process"]](n_train + n_test, seed=cell["seed"], with_input=True, **data)
-    inputs = [example.fields["x"] for example in islice(process, n_train, n_train + N_SCORED)]
+    inputs = [example.fields["x"] for example in islice(process, n_train, None)]
     return ideal_scores(inputs, n_blocks=data["n_blocks"], shares=shares)
 
 
 def perplexity(model: SetGenerator, examples: Sequence[Example], orders: Sequence[Sequence[Sequence[str]]]) -> float:
-    """Give the perplexity of orders, per label; the end of a set counts as one."""
-    scores = model.score_orders(examples, orders)
+    """Give the perplexity of orders, per label, for a model without sizes; the end of a set counts as a label."""
+    return _per_label([bits for each in model.score_orders(examples, orders) for bits in each], orders)
+
+
+def _per_label(log2_probabilities: Sequence[float], orders: Sequence[Sequence[Sequence[str]]]) -> float:
     n_written = sum(len(order) + 1 for each in orders for order in each)
-    return float(2 ** (-sum(map(sum, scores)) / n_written))
+    return float(2 ** (-sum(log2_probabilities) / n_written))
 
 
-def trained_orders(model: SetGenerator, examples: Sequence[Example]) -> list[list[tuple[str, ...]]]:
+def _trained_orders(model: SetGenerator, examples: Sequence[Example]) -> list[list[tuple[str, ...]]]:
     """Give the orders that the model was trained on, of its first training examples."""
     read = model.augmenter.codec.decode
-    return [[read(text).labels for text in each] for each in targets.orders(model.augmenter, examples)]
+    return [[read(text).labels for text in each] for each in model.write_targets(examples, 0)]
+
+
+def _perfect_perplexity(examples: Sequence[Example], orders: Sequence[Sequence[Sequence[str]]], cell: Cell) -> float:
+    """Give the perplexity that these orders have for a model that knows the process and how orders are chosen."""
+    is_topological, n_orders = cell["orders"]["ordering"] == "topological", cell["orders"]["n_orders"]
+    has_given = "objective" not in cell["training"]
+    share = (topological_share(n_orders) if has_given else 1.0) if is_topological else 0.0
+    bits = []
+    for example, each in zip(examples, orders, strict=True):
+        of_set = paired_log2_probability(example.labels, example.fields["x"], n_blocks=cell["data"]["n_blocks"])
+        labels = frozenset(example.labels)
+        bits += [of_set + log2(chance_of_start(labels, order, share)) for order in each]
+    return _per_label(bits, orders)
 
 
 def _shuffled_perplexities(model: SetGenerator, test: Sequence[Example], seed: int) -> dict[str, float]:
