@@ -37,9 +37,9 @@ def as_the_paper_says(cell: dict[str, Any]) -> Result:
     noise = 1 + SEEDS.index(cell["seed"]) / 1000
     if cell["process"] == "blocks":
         size, added = cell["data"]["block_size"], cell["orders"]["n_orders"]
-        steepness = {1: 0.0, 2: 1.0, 3: 0.5, 4: 0.3}[size] / (1 + added)
+        steepness = {1: 0.0, 2: 1.0, 3: 0.5, 4: 0.3}[size] * (1 - added / 4.5)
         if "no-positions" in cell["model"] or not cell["data"]["sort_prefix"]:
-            steepness /= 1.5
+            steepness /= 1.2
         return {"perplexity": {str(share): 3 * noise * (1 + steepness * share / 10) for share in SHUFFLES}}
     is_good = cell["orders"]["ordering"] == "topological" or cell["orders"]["size"]
     jaccard = (0.7 if is_good else 0.35) * noise

@@ -141,6 +141,18 @@ def _checks_2(scale: Scale, rows: Rows) -> list[Check]:
                 _by_orders(shuffled),
             ),
         ]
+        falls = [
+            [(before - after) / (more - fewer) for before, after in zip(shuffled[fewer], shuffled[more], strict=True)]
+            for fewer, more in pairwise(scale.added_orders)
+        ]
+        if len(falls) > 1:
+            found.append(
+                Check(
+                    f"blocks of {size}: no sign of flattening (the last order added brings at least half of the first)",
+                    are_below([fall / 2 for fall in falls[0]], falls[-1]),
+                    f"it falls by {spread(falls[0])} with the first order, by {spread(falls[-1])} with the last",
+                )
+            )
     return found
 
 
