@@ -102,7 +102,7 @@ def _order_panel(scale: Scale, rows: Rows, block_size: int, *, blind: bool) -> P
                 str(added): _block_values(rows, scale, share, block_size, added, positions=positions)
                 for added in scale.added_orders
             }
-            order = "all labels shuffled" if share else "order as trained"
+            order = "all labels shuffled" if share else "blocks as they are"
             series.append(Series(f"{name}, {order}" if blind else order, points, is_dashed=is_dashed))
     return Panel(
         title=f"Blocks of {block_size}",
