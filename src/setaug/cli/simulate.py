@@ -33,7 +33,7 @@ studies:
 
 examples:
   setaug simulate data --process blocks --block-size 2 --examples 1000 -o blocks.jsonl
-  setaug simulate data --process partners --examples 1000 --seed 1 | setaug inspect - --min-ratio 1.5
+  setaug simulate data --process partners --examples 1000 --seed 1 | setaug inspect - --min-ratio 1.1
   setaug simulate finding-1 --scale quick -o simulation/
   setaug simulate finding-4 --scale small -o simulation/ --workers 2
   setaug simulate all --scale small -o simulation/
