@@ -7,13 +7,9 @@ The output is a set by construction: no label twice, none that is unknown, and a
 import argparse
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from setaug.cli.options import UsageError, add_input, checking_options, read_input, skipped_lines
-from setaug.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    from setaug.models.settings import Progress
+from setaug.cli.progress import counting_from, progress_bar
 
 _WINDOW = 4096
 """So many texts are read at once, and sorted by length; more do not have to fit into memory."""
@@ -112,15 +108,10 @@ def run(options: argparse.Namespace) -> None:
                 raise UsageError("only models that write sets can be calibrated by samples.")
             model.calibrate(read_input(options, options.calibrate, skipped=skipped), progress=progress, **changes)
         while window := list(islice(examples, _WINDOW)):
-            for prediction in model.predict(window, progress=_after(n_sets, progress), **changes):
+            for prediction in model.predict(window, progress=counting_from(n_sets, progress), **changes):
                 stream.write(orjson.dumps(prediction.as_row(), option=orjson.OPT_APPEND_NEWLINE))
                 n_sets += 1
                 n_labels += len(prediction.labels)
     if not options.quiet:
         mean = f"{n_sets:,} sets with {n_labels / n_sets:.2f} labels on average" if n_sets else "no text to predict for"
         sys.stderr.write("\n".join([mean, *(skipped_lines(skipped) if skipped else [])]) + "\n")
-
-
-def _after(n_done: int, progress: "Progress") -> "Progress":
-    """Count on from what is done already."""
-    return lambda stage, n, total: progress(stage, n_done + n, None)

@@ -4,6 +4,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
+from typing import TypeAlias
+
+Show: TypeAlias = Callable[[str, int, int | None], None]
+"""Is told what is going on: a word, how much is done, and of how much."""
 
 PATIENCE = 2.0
 """After so many seconds without progress, say what is being waited for."""
@@ -11,7 +15,7 @@ _COMPILING = "compiling the inner loops; this happens once after an installation
 
 
 @contextmanager
-def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Callable[[str, int, int | None], None]]:
+def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Show]:
     """Give a function that shows the stage, the examples done and their total; say what a long start is about."""
     waiting = Timer(PATIENCE, sys.stderr.write, [waiting_for + "\n"])
     waiting.daemon = True
@@ -31,8 +35,13 @@ def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Callable[[str, int, 
         waiting.cancel()
 
 
+def counting_from(n_done: int, progress: Show) -> Show:
+    """Count on from what is done already, where the total is not known."""
+    return lambda stage, n, total: progress(stage, n_done + n, None)
+
+
 @contextmanager
-def _rich_bar() -> Iterator[Callable[[str, int, int | None], None]]:
+def _rich_bar() -> Iterator[Show]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

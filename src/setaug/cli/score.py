@@ -14,13 +14,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from setaug.cli.options import UsageError, add_input, checking_options, read_input, skipped_lines
-from setaug.cli.progress import progress_bar
+from setaug.cli.progress import counting_from, progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from setaug.likelihood import SetLikelihood
-    from setaug.models.settings import Progress
 
 _WINDOW = 4096
 """So many examples are read at once; more do not have to fit into memory."""
@@ -90,7 +89,7 @@ def run(options: argparse.Namespace) -> None:
                 first_index=len(scored),
                 batch_size=options.batch_size,
                 skipped=skipped,
-                progress=_after(len(scored), progress),
+                progress=counting_from(len(scored), progress),
             )
             for each in found:
                 stream.write(orjson.dumps(_row(each), option=orjson.OPT_APPEND_NEWLINE))
@@ -98,11 +97,6 @@ def run(options: argparse.Namespace) -> None:
     if not options.quiet:
         lines = _summary(scored, proposals, options) if scored else ["no set to score"]
         sys.stderr.write("\n".join([*lines, *(skipped_lines(skipped) if skipped else [])]) + "\n")
-
-
-def _after(n_done: int, progress: "Progress") -> "Progress":
-    """Count on from what is done already."""
-    return lambda stage, n, total: progress(stage, n_done + n, None)
 
 
 def _row(found: "dict[str, SetLikelihood]") -> dict[str, Any]:
