@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import Any
 
 from setaug.errors import MissingExtraError
-from setaug.experiments.report import Panel, deviation
+from setaug.experiments.report import Panel, Series, deviation
 from setaug.files import open_output
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -93,6 +93,7 @@ def _draw_lines(panel: Panel, axes: Any) -> None:
             markersize=5,
             capsize=3,
         )
+        _draw_paper(axes, series, at, colours[name], f"{series.name}, paper")
 
 
 def _draw_bars(panel: Panel, axes: Any) -> None:
@@ -103,13 +104,14 @@ def _draw_bars(panel: Panel, axes: Any) -> None:
         values = list(series.points.values())
         heights, errors = [mean(each) for each in values], [deviation(each) for each in values]
         axes.bar(at, heights, width * 0.92, yerr=errors, capsize=3, label=series.name, color=_COLOURS[number])
-        known = [(x, series.paper[place]) for x, place in zip(at, series.points, strict=True) if place in series.paper]
-        if known:
-            label = None if is_named else "paper"
-            axes.scatter(
-                *zip(*known, strict=True), marker="D", color="white", edgecolors="black", zorder=3, label=label
-            )
-            is_named = True
+        _draw_paper(axes, series, at, "black", None if is_named else "paper")
+        is_named = is_named or bool(series.paper)
+
+
+def _draw_paper(axes: Any, series: Series, at: Sequence[float], colour: str, label: str | None) -> None:
+    known = [(x, series.paper[place]) for x, place in zip(at, series.points, strict=True) if place in series.paper]
+    if known:
+        axes.scatter(*zip(*known, strict=True), marker="D", color="white", edgecolors=colour, zorder=3, label=label)
 
 
 def _colour_names(panel: Panel) -> list[str]:

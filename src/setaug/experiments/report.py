@@ -64,16 +64,20 @@ def deviation(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
-def are_below(values: Sequence[float], others: Sequence[float]) -> bool:
-    """Tell whether each value is below the other one of the same seed.
+POINT = 0.01
+"""Overlaps and shares that differ by less count as equal."""
+
+
+def are_below(values: Sequence[float], others: Sequence[float], *, by: float = 0.0) -> bool:
+    """Tell whether each value is below the other one of the same seed, by more than so much.
 
     Examples
     --------
-    >>> are_below([1, 2], [2, 3]), are_below([1, 3], [2, 3])
-    (True, False)
+    >>> are_below([1, 2], [2, 3]), are_below([1, 3], [2, 3]), are_below([1, 2], [2, 3], by=1)
+    (True, False, False)
 
     """
-    return all(value < other for value, other in zip(values, others, strict=True))
+    return all(value + by < other for value, other in zip(values, others, strict=True))
 
 
 def verdict(checks: Sequence[Check]) -> str:

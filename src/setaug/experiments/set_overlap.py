@@ -6,7 +6,7 @@ from dataclasses import replace
 from setaug.experiments.cells import Cell
 from setaug.experiments.design import Finding, Rows, Scale, make_cell
 from setaug.experiments.ideal import topological_share
-from setaug.experiments.report import Check, Panel, Series, are_below, spread
+from setaug.experiments.report import POINT, Check, Panel, Series, are_below, spread
 from setaug.experiments.trial import DECODINGS, IDEAL
 
 WAYS = ("topological", "random")
@@ -114,7 +114,7 @@ def _checks_4(scale: Scale, rows: Rows) -> list[Check]:
         ),
         Check(
             "topological orders give a higher overlap (greedy)",
-            are_below(worse, better),
+            are_below(worse, better, by=POINT),
             f"Jaccard {spread(better, 3)} against {spread(worse, 3)} with 200 % added (paper: 0.71 against 0.35)",
         ),
         Check(
@@ -125,7 +125,7 @@ def _checks_4(scale: Scale, rows: Rows) -> list[Check]:
         ),
         Check(
             "a model that knows the process perfectly overlaps more with topological orders (greedy)",
-            are_below(ideal["random"], ideal["topological"]),
+            are_below(ideal["random"], ideal["topological"], by=POINT),
             f"Jaccard {spread(ideal['topological'], 3)} against {spread(ideal['random'], 3)}; the best set that can "
             f"come has {spread(best, 3)}",
             is_control=True,
@@ -162,7 +162,7 @@ def _checks_5(scale: Scale, rows: Rows) -> list[Check]:
         found.append(
             Check(
                 f"{way}: topological orders are better",
-                are_below(other, one),
+                are_below(other, one, by=POINT),
                 f"{spread(one, 3)} against {spread(other, 3)} (paper: {_PAPER_WAYS['topological'][way]} against "
                 f"{_PAPER_WAYS['random'][way]})",
             )

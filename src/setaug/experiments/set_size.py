@@ -2,7 +2,7 @@
 
 from setaug.experiments.cells import Cell
 from setaug.experiments.design import Finding, Rows, Scale, make_cell
-from setaug.experiments.report import Check, Panel, Series, are_below, spread
+from setaug.experiments.report import POINT, Check, Panel, Series, are_below, spread
 
 _SIZED = {"with the size": True, "without": False}
 _PAPER_SIZES = {
@@ -46,11 +46,11 @@ def _checks_6(scale: Scale, rows: Rows) -> list[Check]:
         one, other = (_sized_values(rows, scale, name, "greedy", measure) for name in _SIZED)
         paper = " against ".join(map(str, _PAPER_SIZES[measure].values()))
         evidence = f"{spread(one, 3)} against {spread(other, 3)} (paper: {paper})"
-        found.append(Check(f"writing the size gives a higher {what}", are_below(other, one), evidence))
+        found.append(Check(f"writing the size gives a higher {what}", are_below(other, one, by=POINT), evidence))
     one, other = (_sized_values(rows, scale, name, "random", "right_size") for name in _SIZED)
     evidence = f"{spread(one, 3)} against {spread(other, 3)}"
     statement = "so it does for the share of the right length where sets are sampled"
-    return [*found, Check(statement, are_below(other, one), evidence, is_control=True)]
+    return [*found, Check(statement, are_below(other, one, by=POINT), evidence, is_control=True)]
 
 
 FINDING_6 = Finding(

@@ -7,7 +7,7 @@ from setaug.experiments.cells import run_cells
 from setaug.experiments.design import SCALES, Finding, Rows
 from setaug.experiments.findings import FINDINGS
 from setaug.experiments.pictures import check_pictures, draw_panels
-from setaug.experiments.report import Check, Panel, checks_table, panel_table, verdict
+from setaug.experiments.report import POINT, Check, Panel, checks_table, panel_table, verdict
 from setaug.experiments.trial import run_cell
 from setaug.files import open_output
 from setaug.models.settings import SEEDS, Progress
@@ -40,8 +40,8 @@ class Study:
             f"# {self.name}: {finding.title}",
             f"Claim: {finding.claim}",
             f"`setaug simulate {self.name} --scale {self.scale}`, seeds {', '.join(map(str, SEEDS))}; "
-            "mean ± standard deviation over the seeds. A comparison holds where it does for each seed; controls are no "
-            "part of the verdict.",
+            "mean ± standard deviation over the seeds. A comparison holds where it does for each seed (overlaps and "
+            f"shares by more than {POINT}); controls are no part of the verdict.",
         ]
         for panel in self.panels:
             parts += [f"**{panel.title}**: {panel.y}", panel_table(panel)]
