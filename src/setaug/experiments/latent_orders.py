@@ -87,7 +87,7 @@ def _checks_objectives(scale: Scale, rows: Rows) -> list[Check]:
 
 
 PROPOSAL_STUDY = Finding(
-    title="TSAMPLE as a proposal for the likelihood of a set",
+    title="TSAMPLE is the better proposal for the likelihood of a set",
     claim="TSAMPLE is a richer proposal distribution than uniform orders (section 3.1; no number is given).",
     cells=lambda scale, seed: [
         paired_cell(scale, seed, ordering, ADDED[-1], objective) for ordering, objective in _PROPOSED_FOR.values()
@@ -96,7 +96,7 @@ PROPOSAL_STUDY = Finding(
     checks=_checks_proposals,
 )
 OBJECTIVE_STUDY = Finding(
-    title="The importance-weighted bound as a training objective",
+    title="The importance-weighted bound is the better training objective",
     claim="In practice, k samples from the proposal optimise a weighted bound (section 3.1; no number is given).",
     cells=lambda scale, seed: [
         paired_cell(scale, seed, ordering, ADDED[-1], objective) for ordering in WAYS for objective in OBJECTIVES
