@@ -9,6 +9,7 @@ import pytest
 from setaug.cli import main
 from setaug.models import SetClassifier, SetGenerator
 from setaug.predictions import Prediction, read_predictions
+from tests.cli.refusals import assert_refused
 from tests.conftest import DEV, write_examples
 
 
@@ -154,14 +155,5 @@ def test_mistakes_get_one_clear_line_and_leave_the_output_alone(
 ) -> None:
     (folder / "empty.jsonl").write_text("")
     (folder / "bad.jsonl").write_text('{"body": "a"}\n')
-    (folder / "out.jsonl").write_text("from before")
-    before = sorted(folder.iterdir())
     folders = {"generator": generator_folder, "classifier": classifier_folder, "search": search_folder}
-    assert main(["predict", "-o", "out.jsonl", *arguments.format(**folders).split()]) == 2
-    output = capfd.readouterr()
-    assert output.out == ""
-    assert output.err.startswith("setaug predict: ")
-    assert message in output.err
-    assert output.err.count("\n") == 1
-    assert (folder / "out.jsonl").read_text() == "from before"
-    assert sorted(folder.iterdir()) == before
+    assert_refused("predict", arguments.format(**folders).split(), message, folder, capfd)

@@ -9,6 +9,7 @@ import pytest
 from setaug import Example
 from setaug.cli import main
 from setaug.models import SetGenerator
+from tests.cli.refusals import assert_refused
 from tests.conftest import DEV, write_examples
 
 
@@ -146,17 +147,8 @@ def test_mistakes_get_one_clear_line_and_leave_the_output_alone(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     (folder / "texts.jsonl").write_text('{"text": "a"}\n')
-    (folder / "out.jsonl").write_text("from before")
-    before = sorted(folder.iterdir())
     folders = {"generator": generator_folder, "classifier": classifier_folder, "search": search_folder}
-    assert main(["score", "-o", "out.jsonl", *arguments.format(**folders).split()]) == 2
-    output = capfd.readouterr()
-    assert output.out == ""
-    assert output.err.startswith("setaug score: ")
-    assert message in output.err
-    assert output.err.count("\n") == 1
-    assert (folder / "out.jsonl").read_text() == "from before"
-    assert sorted(folder.iterdir()) == before
+    assert_refused("score", arguments.format(**folders).split(), message, folder, capfd)
 
 
 def test_an_unknown_proposal_shows_the_usage(capfd: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--seed", type=int, metavar="N", help="same seed, same data [0]")
     data.add_argument("--symbols", type=int, metavar="N", help="the number N of symbols [30]")
     data.add_argument("--blocks", type=int, metavar="B", help="blocks per set [6; partners: 3]")
-    data.add_argument("--block-size", type=int, metavar="K", help="labels per block [2]; 1: independent labels")
+    data.add_argument(
+        "--block-size", type=int, metavar="K", help="labels per block [2]; with 1 no label follows from another"
+    )
     data.add_argument("--noise", type=float, metavar="P", help="how often a suffix is random (epsilon) [0.1]")
     data.add_argument("--words", type=int, metavar="N", help="the length of a text [36; partners: 24]")
     data.add_argument("--max-size", type=int, metavar="N", help="sizes: the most labels [8]")

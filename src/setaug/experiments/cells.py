@@ -47,8 +47,8 @@ def run_cells(
     if any(cell_key(cell) not in done for cell in cells):
         with _adding_to(path) as keep:
             done = read_results(path)  # again: now nobody else writes
-            todo = {cell_key(cell): cell for cell in cells if cell_key(cell) not in done}
-            _run_missing(list(todo.values()), run, done, keep, workers, progress)
+            missing = {cell_key(cell): cell for cell in cells if cell_key(cell) not in done}
+            _run_missing(list(missing.values()), run, done, keep, workers, progress)
     if progress is not None:
         progress("cells", len(cells), len(cells))
     return [done[cell_key(cell)] for cell in cells]
