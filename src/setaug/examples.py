@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -149,6 +149,27 @@ def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]
             yield columns.example(item if names is None else _with_names(item, columns.labels, names))
         except DataError as error:
             raise DataError(error.problem, source="the data", line=number) from None
+
+
+def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> list[Example]:
+    """Make examples of examples, of rows, or of texts and label sets."""
+    if labels is None:
+        return list(as_examples(cast(Data, data)))
+    texts, sets = list(data), list(labels)
+    if len(texts) != len(sets):
+        raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
+    # The order of a Python set changes from run to run, and the order in which labels are given is trained on.
+    ordered = [sorted(found) if isinstance(found, Set) else found for found in sets]
+    return [Example(text, found) for text, found in zip(texts, ordered, strict=True)]  # type: ignore[arg-type]
+
+
+def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | int | None]]:
+    """Give the texts of texts, examples or rows, and their ids."""
+    if isinstance(data, str):
+        raise TypeError(f"expected texts, got the string {data!r}.")
+    items = cast(Data, [Example(item, ()) if isinstance(item, str) else item for item in data])
+    examples = list(as_examples(items, Columns(are_labelled=False)))
+    return [example.text for example in examples], [example.id for example in examples]
 
 
 def _with_names(row: Mapping[str, Any], column: str, names: list[str]) -> Mapping[str, Any]:

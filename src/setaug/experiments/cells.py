@@ -4,12 +4,14 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 Cell: TypeAlias = dict[str, Any]
 """Everything about a run that can be chosen, as JSON."""
 Result: TypeAlias = dict[str, Any]
+
+
+Run: TypeAlias = Callable[[Sequence[Cell]], Iterable[Result]]
+"""Runs cells that go together (they share a training, say), and gives the result of each, in their order."""
 
 
 def run_cells(
@@ -43,33 +49,65 @@ def run_cells(
         How many cells to run at once, each in a process with one thread; with 1, all run here, one after the other.
 
     """
-    done = read_results(path)
-    if any(cell_key(cell) not in done for cell in cells):
-        with _adding_to(path) as keep:
-            done = read_results(path)  # again: now nobody else writes
-            missing = {cell_key(cell): cell for cell in cells if cell_key(cell) not in done}
-            _run_missing(list(missing.values()), run, done, keep, workers, progress)
-    if progress is not None:
-        progress("cells", len(cells), len(cells))
+    groups = [[cell] for cell in cells]
+    done = run_groups(groups, partial(_one_by_one, run), path, workers=workers, progress=progress)
     return [done[cell_key(cell)] for cell in cells]
 
 
-def _run_missing(
-    cells: Sequence[Cell],
-    run: Callable[[Cell], Result],
-    done: dict[str, Result],
-    keep: Callable[[dict[str, Any]], None],
-    workers: int,
-    progress: "Progress | None",
-) -> None:
+def _one_by_one(run: Callable[[Cell], Result], cells: Sequence[Cell]) -> Iterator[Result]:
+    return (run(cell) for cell in cells)
+
+
+def run_groups(
+    groups: Sequence[Sequence[Cell]],
+    run: Run,
+    path: Path,
+    *,
+    workers: int = 1,
+    progress: "Progress | None" = None,
+    tell: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Result]:
+    """Run cells that go together in one process; give all that the file holds then, by `cell_key`.
+
+    Parameters
+    ----------
+    run
+        Run those cells of a group that are not finished yet.
+    tell
+        Is given each line as it is added to the file.
+
+    """
     from setaug.models.folder import versions  # late: the processes need nothing of it
 
-    with _running(run, cells, workers) as finished:
-        for n_done, (cell, result, seconds) in enumerate(finished, start=1):
-            keep({"cell": cell, "result": result, "seconds": round(seconds, 1), "versions": versions()})
-            done[cell_key(cell)] = result
-            if progress is not None:
-                progress("cells", n_done, len(cells))
+    done = read_results(path)
+    wanted = {cell_key(cell) for group in groups for cell in group}
+    if not wanted <= done.keys():
+        with _adding_to(path) as keep:
+            done = read_results(path)  # again: now nobody else writes
+            missing = list(_missing(groups, done))
+            n_missing = sum(map(len, missing))
+            with _running(run, missing, workers) as finished:
+                for n_done, found in enumerate(finished, start=1):
+                    row = {**found, "versions": versions(), "commit": _commit()}
+                    keep(row)
+                    done[cell_key(row["cell"])] = row["result"]
+                    if tell is not None:
+                        tell(row)
+                    if progress is not None:
+                        progress("cells", n_done, n_missing)
+    if progress is not None:
+        progress("cells", len(wanted), len(wanted))
+    return done
+
+
+def _missing(groups: Sequence[Sequence[Cell]], done: Container[str]) -> Iterator[list[Cell]]:
+    """Give what is left to do of each group; a cell that comes twice is done once."""
+    seen: set[str] = set()
+    for group in groups:
+        left = {cell_key(cell): cell for cell in group if cell_key(cell) not in done and cell_key(cell) not in seen}
+        seen.update(left)
+        if left:
+            yield list(left.values())
 
 
 def cell_key(cell: Cell) -> str:
@@ -125,18 +163,16 @@ def _lock(stream: BinaryIO, path: Path) -> None:
 
 
 @contextmanager
-def _running(
-    run: Callable[[Cell], Result], cells: Sequence[Cell], workers: int
-) -> Iterator[Iterable[tuple[Cell, Result, float]]]:
-    """Give cells with their results as they are finished; told to stop, end the processes at once."""
+def _running(run: Run, groups: Sequence[Sequence[Cell]], workers: int) -> Iterator[Iterable[dict[str, Any]]]:
+    """Give the lines of cells as they are finished; told to stop, end the processes at once."""
     if workers == 1:
-        yield (_timed(run, cell) for cell in cells)
+        yield (row for group in groups for row in _rows(run, group))
         return
     before = multiprocessing.active_children()
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(cells)), mp_context=context, initializer=_begin_worker)
+    pool = ProcessPoolExecutor(min(workers, len(groups)), mp_context=context, initializer=_begin_worker)
     try:
-        yield _finished([pool.submit(_timed, run, cell) for cell in cells])
+        yield _finished([pool.submit(_all_rows, run, group) for group in groups])
     except BaseException:
         for process in set(multiprocessing.active_children()).difference(before):
             process.terminate()
@@ -145,7 +181,7 @@ def _running(
         pool.shutdown(cancel_futures=True)
 
 
-def _finished(running: Sequence[Future[tuple[Cell, Result, float]]]) -> Iterator[tuple[Cell, Result, float]]:
+def _finished(running: Sequence[Future[list[dict[str, Any]]]]) -> Iterator[dict[str, Any]]:
     """Give results as they come; after an error, begin nothing new, wait for what is under way, and then raise it."""
     failed: BaseException | None = None
     for future in as_completed(running):
@@ -153,7 +189,7 @@ def _finished(running: Sequence[Future[tuple[Cell, Result, float]]]) -> Iterator
             continue
         error = future.exception()
         if error is None:
-            yield future.result()
+            yield from future.result()
         elif failed is None:
             failed = error
             for other in running:
@@ -179,9 +215,30 @@ def _begin_worker() -> None:
     signal.signal(signal.SIGTERM, stop)
 
 
-def _timed(run: Callable[[Cell], Result], cell: Cell) -> tuple[Cell, Result, float]:
+def _all_rows(run: Run, cells: Sequence[Cell]) -> list[dict[str, Any]]:
     if _has_to_stop:
         sys.exit(1)
+    return list(_rows(run, cells))
+
+
+def _rows(run: Run, cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
+    """Run cells, and give for each what it is, its result, and how long it took."""
     began = time.monotonic()
-    result = run(cell)
-    return cell, result, time.monotonic() - began
+    for cell, result in zip(cells, run(cells), strict=True):
+        now = time.monotonic()
+        yield {"cell": cell, "result": result, "seconds": round(now - began, 1)}
+        began = now
+
+
+@cache
+def _commit() -> str | None:
+    """Give the commit of the source that runs, where it is a checkout."""
+    here = Path(__file__).resolve().parent
+    asked = ["git", "-C", str(here), "rev-parse", "--short=12", "HEAD"]
+    try:
+        found = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+        tracked = ["git", "-C", str(here), "ls-files", "--error-unmatch", Path(__file__).name]
+        subprocess.run(tracked, capture_output=True, check=True, timeout=10)  # not some repository around it
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found

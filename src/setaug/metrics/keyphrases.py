@@ -18,7 +18,7 @@ they stay.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias, get_args
@@ -104,6 +104,21 @@ def score_keyphrases(
                 )
             )
     return KeyphraseScores(average=average, present=_score(kinds[True], average), absent=_score(kinds[False], average))
+
+
+def find_present(phrases: Iterable[Iterable[str]], texts: Iterable[str]) -> Iterator[list[bool]]:
+    """Tell, for each document, which of its phrases are in its text: whose stems follow one another there.
+
+    Examples
+    --------
+    >>> list(find_present([["sorting network", "parallel algorithm"]], ["We sort networks by sorting networks."]))
+    [[True, False]]
+
+    """
+    stem = _stemmer()
+    for listed, text in zip(phrases, texts, strict=True):
+        source = f" {' '.join(_stems(text, stem))} "
+        yield [_is_in(_stems(phrase, stem), source) for phrase in listed]
 
 
 def _stemmer() -> Callable[[str], str]:

@@ -1,0 +1,88 @@
+"""An experiment of the paper as a small file: which rows, on which data sets, beside which of the paper's values."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from typing import Any
+
+ROLES = ("baseline", "ours", "extra", "oracle")
+"""What a row is: a baseline of the paper, the paper's method, beyond the paper, or told what nobody knows."""
+PLAIN = "tf-idf"
+"""The baseline without a pretrained model; it has no seed."""
+QUOTED = "none"
+"""A row that is only quoted from the paper."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """Say what a row of a table is: how to train, and how to get sets from what was trained."""
+
+    name: str
+    method: str
+    """One of `METHODS`, ``tf-idf``, or ``none`` where the paper's values are all there is."""
+    size: bool | None = None
+    n_orders: int = 2
+    model: str = "encoder-decoder"
+    """Which of the two pretrained models is trained: ``encoder-decoder`` or ``encoder``."""
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    """What is asked of ``predict``; without more, greedy text (the paper's) or the k best labels."""
+    role: str = "baseline"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Hold what a file says about one table or figure."""
+
+    name: str
+    title: str
+    source: str
+    """Where in the paper it is."""
+    data: tuple[str, ...]
+    rows: tuple[Row, ...]
+    columns: tuple[str, ...]
+    """The scores of the detailed tables."""
+    score: str | None = None
+    """The score of the first table, where it is not the data set's own."""
+    relative_to: str | None = None
+    """The row that others are compared with in per cent."""
+    picture: Mapping[str, str] | None = None
+    """What to draw: which setting goes along the x axis, and which one tells lines apart."""
+    vocabulary: str = "closed"
+    paper: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """The paper's values in per cent: by data set, row and score."""
+
+
+NAMES = ("main", "ablation", "reversed", "permutations", "multilabel-k", "sampling", "keyphrases", "size")
+"""The experiments that train models, each in a file of its name."""
+
+
+def read_experiment(name: str) -> Experiment:
+    """Read the file of an experiment.
+
+    Examples
+    --------
+    >>> experiment = read_experiment("permutations")
+    >>> experiment.rows[0].name, experiment.rows[0].n_orders, len(experiment.rows)
+    ('random + size, n = 2', 2, 18)
+
+    """
+    if name not in NAMES:
+        raise ValueError(f"experiment must be one of {', '.join(NAMES)}, got {name!r}.")
+    found = tomllib.loads((files("setaug.experiments") / "tables" / f"{name}.toml").read_text("utf-8"))
+    rows = tuple(row for given in found.pop("rows") for row in _expand(given))
+    lists = {key: tuple(found.pop(key)) for key in ("data", "columns")}
+    return Experiment(name=name, rows=rows, **lists, **found)
+
+
+def _expand(given: dict[str, Any]) -> Iterator[Row]:
+    """Make a row of each value in a list, which the row's name can name."""
+    decoding = dict(given.pop("decoding", {}))
+    row = Row(**{**given, "n_orders": 2}, decoding=decoding)
+    for name, value in (("n_orders", given.get("n_orders", 2)), *decoding.items()):
+        if isinstance(value, list):
+            for one in value:
+                place = {"n_orders": one} if name == "n_orders" else {"decoding": {**decoding, name: one}}
+                yield replace(row, name=row.name.format(**{name: one}), **place)
+            return
+    yield replace(row, n_orders=given.get("n_orders", 2))
