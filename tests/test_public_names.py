@@ -9,7 +9,9 @@ import pytest
 import setaug
 
 
-@pytest.mark.parametrize("module", ["setaug", "setaug.orders", "setaug.engines", "setaug.metrics", "setaug.models"])
+@pytest.mark.parametrize(
+    "module", ["setaug", "setaug.orders", "setaug.engines", "setaug.metrics", "setaug.benchmarks", "setaug.models"]
+)
 def test_all_public_names_are_there(module: str) -> None:
     public = import_module(module)
     assert len(set(public.__all__)) == len(public.__all__)
@@ -29,7 +31,12 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", ["import setaug", "from setaug import SetAugmenter, SetCodec, diagnose, inspect_file"]
+    "names",
+    [
+        "import setaug",
+        "from setaug import SetAugmenter, SetCodec, diagnose, inspect_file",
+        "from setaug.benchmarks import load_benchmark",
+    ],
 )
 def test_importing_needs_neither_torch_nor_datasets(names: str) -> None:
     heavy = {"torch", "transformers", "datasets", "pyarrow", "pandas", "networkx", "sklearn"}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from setaug.examples import Example, Pair, Skipped, as_examples, read_examples
     from setaug.inspection import Inspection, inspect_examples, inspect_file
     from setaug.likelihood import SetLikelihood
+    from setaug.linear import TfidfClassifier
     from setaug.metrics.report import Evaluation, evaluate
     from setaug.metrics.sets import SetScores, score_sets
     from setaug.metrics.significance import Comparison, compare_sets
@@ -59,6 +60,7 @@ _HOMES = {
     "SetScores": "setaug.metrics.sets",
     "SetSearch": "setaug.models.search",
     "Skipped": "setaug.examples",
+    "TfidfClassifier": "setaug.linear",
     "Thresholds": "setaug.orders.edges",
     "TrainingSettings": "setaug.models.settings",
     "as_examples": "setaug.examples",
@@ -102,6 +104,7 @@ __all__ = [
     "SetScores",
     "SetSearch",
     "Skipped",
+    "TfidfClassifier",
     "Thresholds",
     "TrainingSettings",
     "as_examples",

@@ -64,6 +64,36 @@ def test_the_rules_take_what_they_say(classifier):
     assert classifier.predict([{"text": TEXTS[0]}])[0].labels == classifier.predict(TEXTS[:1])[0].labels
 
 
+@pytest.mark.parametrize("k", [1, 3, 20, 50])
+def test_k_can_be_given_for_one_call(classifier, k):
+    everything = classifier.predict(DEV, rule="top-k", k=len(classifier.labels_))
+    found = classifier.predict(DEV, rule="top-k", k=k)
+    assert [one.labels for one in found] == [one.labels[:k] for one in everything]
+    assert {len(one.labels) for one in found} == {min(k, len(classifier.labels_))}
+    assert classifier.predict(DEV, rule="top-k") == classifier.predict(DEV, rule="top-k", k=classifier.top_k_)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"k": 3}, ValueError, "k is for the rule top-k, and the rule is threshold"),
+        ({"rule": "oracle-k", "k": 3}, ValueError, "k is for the rule top-k, and the rule is oracle-k"),
+        ({"rule": "top-k", "k": 0}, ValueError, "k must be a whole number from 1 on, got 0"),
+        ({"rule": "top-k", "k": -2}, ValueError, "k must be a whole number from 1 on, got -2"),
+        ({"rule": "top-k", "k": 2.0}, TypeError, "k must be a whole number from 1 on, got 2.0"),
+        ({"rule": "top-k", "k": True}, TypeError, "k must be a whole number from 1 on, got True"),
+    ],
+)
+def test_a_k_that_makes_no_sense_is_refused(classifier, changes, error, message):
+    with pytest.raises(error, match=message):
+        classifier.predict(DEV, **changes)
+
+
+def test_predicting_needs_a_fit_first():
+    with pytest.raises(AttributeError, match="this SetClassifier is not fitted yet"):
+        SetClassifier().predict(TEXTS)
+
+
 def test_what_does_not_fit_a_classifier_is_refused(classifier):
     with pytest.raises(DataError, match="oracle-k needs the true sets"):
         classifier.predict(TEXTS, rule="oracle-k")

@@ -37,7 +37,7 @@ def choose(examples: Sequence[Example], n_chosen: int) -> list[Example]:
     --------
     >>> examples = [make_example("", (), str(number)) for number in range(9)]
     >>> [example.id for example in choose(examples, 3)]
-    ['1', '3', '6']
+    ['0', '2', '5']
 
     """
     ranked = sorted(range(len(examples)), key=lambda at: _hash(examples[at]))

@@ -8,7 +8,8 @@ from setaug.benchmarks.benchmark import Benchmark, choose, make_example
 from setaug.benchmarks.distribution import Distribution, Files, find_files
 from setaug.benchmarks.hub import download_benchmark
 from setaug.benchmarks.names import Presence, Variant, parse_name
-from setaug.examples import Example
+from setaug.errors import DataError
+from setaug.examples import Example, shown
 
 _READERS: dict[str, tuple[Distribution, Callable[[Files], Benchmark]]] = {
     "go-emotions": (go_emotions.DISTRIBUTION, go_emotions.read_go_emotions),
@@ -44,13 +45,25 @@ def load_benchmark(
     if download and data_dir is not None:
         raise ValueError("give the folder of the files (--data-dir, data_dir) or download them, not both.")
     if download:
-        return select(download_benchmark(variant.benchmark, distribution), variant)
+        return select(_with_ids(download_benchmark(variant.benchmark, distribution)), variant)
     if data_dir is None:
         raise ValueError(
             f"{variant.benchmark} needs the folder of its files (--data-dir, data_dir): {distribution.expected}; they "
             f"are distributed at {distribution.origin}."
         )
-    return select(read(find_files(distribution, data_dir, verify=verify)), variant)
+    return select(_with_ids(read(find_files(distribution, data_dir, verify=verify))), variant)
+
+
+def _with_ids(benchmark: Benchmark) -> Benchmark:
+    """Make sure that no two examples have the same id, which decides who is chosen."""
+    seen: set[object] = set()
+    for name, split in benchmark.splits.items():
+        for number, example in enumerate(split, 1):
+            if example.id in seen:
+                problem = f"example {number:,} of {name} has the id {shown(example.id)}, which another one has too."
+                raise DataError(problem, source=benchmark.name)
+            seen.add(example.id)
+    return benchmark
 
 
 def select(benchmark: Benchmark, variant: Variant) -> Benchmark:

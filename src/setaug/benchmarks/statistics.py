@@ -1,9 +1,9 @@
 """Table 1 of the paper: what the data sets are like, as found and as printed there.
 
-Labels per sample and different labels are counted over all three splits; over the training split alone the averages
-are further from the paper's (UFET 5.96, KP20k 3.99 on a sample), and UFET has 1,531 labels instead of 2,506. The
-heading of the last column is "Train/test/dev" in the paper and is read as it is written: Reuters has more test
-documents with at least two topics (436) than a quarter of its training documents would give (about 300).
+Labels per sample and different labels are counted over all three splits, which comes nearest to the paper: over the
+training split alone UFET has 1,531 labels instead of 2,506, and its mean and KP20k's are much too large. The heading
+of the last column is "Train/test/dev" in the paper, and is read as it is written: for Reuters the paper has more of the
+second than of the third, and 436 test documents have at least two topics, but only about 300 of a quarter of training.
 """
 
 from collections.abc import Callable, Mapping

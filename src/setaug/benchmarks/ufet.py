@@ -4,12 +4,12 @@ A text is ``mention : left context [ mention ] right context``.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from setaug.benchmarks.benchmark import Benchmark, make_example
 from setaug.benchmarks.distribution import Distribution, Files
 from setaug.errors import DataError
-from setaug.examples import Example, check_labels, parse_json_row, shown
+from setaug.examples import check_labels, parse_json_row, shown
 
 DISTRIBUTION = Distribution(
     title="Ultra-Fine Entity Typing",
@@ -30,27 +30,36 @@ DISTRIBUTION = Distribution(
 )
 
 
+class _Row(NamedTuple):
+    key: Any
+    line_key: str
+    text: str
+    types: tuple[str, ...]
+
+
 def read_ufet(files: Files) -> Benchmark:
     """Read JSON lines with a mention, what stands around it, and its types."""
     *splits, ontology = files.names
     types = tuple(dict.fromkeys(line.strip() for _, line in files.lines(ontology)))
-    train, dev, test = (_read(files, name) for name in splits)
+    rows = [_read(files, name) for name in splits]
+    keys = [row.key for split in rows for row in split]
+    has_keys = all(isinstance(key, str) for key in keys) and len(set(keys)) == len(keys)
+    train, dev, test = (
+        [make_example(row.text, row.types, row.key if has_keys else row.line_key) for row in split] for split in rows
+    )
     return Benchmark(name="ufet", train=train, dev=dev, test=test, labels=types)
 
 
-def _read(files: Files, name: str) -> list[Example]:
+def _read(files: Files, name: str) -> list[_Row]:
     rows = []
     for number, line in files.lines(name):
         try:
             row = parse_json_row(line.encode())
-            rows.append((number, row.get("annot_id"), _text(row), _labels(row)))
+            types = check_labels(_field(row, "y_str"), "y_str")
+            rows.append(_Row(row.get("annot_id"), f"{Path(name).stem}-{number}", _text(row), types))
         except DataError as error:
             raise DataError(error.problem, source=name, line=number) from None
-    keys = {key for _, key, _, _ in rows if isinstance(key, str)}
-    has_keys, split = len(keys) == len(rows), Path(name).stem
-    return [
-        make_example(text, labels, str(key) if has_keys else f"{split}-{number}") for number, key, text, labels in rows
-    ]
+    return rows
 
 
 def _text(row: dict[str, Any]) -> str:
@@ -66,10 +75,6 @@ def _tokens(row: dict[str, Any], name: str) -> str:
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise DataError(f'"{name}" must be a list of strings, got {shown(tokens)}.')
     return " ".join(tokens)
-
-
-def _labels(row: dict[str, Any]) -> tuple[str, ...]:
-    return check_labels(_field(row, "y_str"), "y_str")
 
 
 def _field(row: dict[str, Any], name: str) -> Any:

@@ -18,6 +18,8 @@ COMMANDS = {
     "score": "how probable a trained model finds the true sets, in whatever order",
     "evaluate": "score predictions against the true sets",
     "compare": "is the difference between two models more than chance?",
+    "data": "the paper's data sets: what they are like, and as JSON lines",
+    "reproduce": "the paper's tables on its data sets, with a model of your choice",
     "simulate": "made-up data with a dial for dependence, and the paper's findings on it",
     "demo": "show all of it on made-up data",
 }

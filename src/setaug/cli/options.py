@@ -1,6 +1,7 @@
 """Options that several commands share, and the error for values that make no sense."""
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -105,3 +106,12 @@ def skipped_lines(skipped: "Skipped") -> list[str]:
         return []
     first = "the first of them" if skipped.count > len(skipped.first) else "they are"
     return [f"skipped {skipped.count:,} bad lines; {first}:", *(f"  {message}" for message in skipped.first)]
+
+
+def default_workers() -> int:
+    """Say how many trainings to run at once: one per core, or one where there is a GPU."""
+    import torch
+
+    if torch.accelerator.is_available():
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,11 +7,10 @@ the likelihood of a set, and as a training objective. A run that was stopped goe
 """
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.options import UsageError, checking_options
+from setaug.cli.options import UsageError, checking_options, default_workers
 from setaug.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def _run_studies(options: argparse.Namespace) -> None:
 
     names = list(STUDIES) if options.what == "all" else [options.what]
     scale, folder = options.scale or "quick", options.output or "simulation"
-    workers = _workers() if options.workers is None else options.workers
+    workers = default_workers() if options.workers is None else options.workers
     with checking_options():
         check_study(names[0], scale, workers)
     for name in names:
@@ -160,11 +159,3 @@ def _run_studies(options: argparse.Namespace) -> None:
         sys.stdout.write(study.as_markdown() + "\n")
         sys.stdout.flush()
         sys.stderr.write("wrote " + ", ".join(map(str, study.paths)) + "\n")
-
-
-def _workers() -> int:
-    import torch
-
-    if torch.accelerator.is_available():
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

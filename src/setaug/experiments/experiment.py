@@ -46,8 +46,8 @@ class Experiment:
     """The score of the first table, where it is not the data set's own."""
     relative_to: str | None = None
     """The row that others are compared with in per cent."""
-    picture: Mapping[str, str] | None = None
-    """What to draw: which setting goes along the x axis, and which one tells lines apart."""
+    has_picture: bool = False
+    """Whether to draw the score over the number of orders."""
     vocabulary: str = "closed"
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     """The paper's values in per cent: by data set, row and score."""
@@ -71,8 +71,8 @@ def read_experiment(name: str) -> Experiment:
         raise ValueError(f"experiment must be one of {', '.join(NAMES)}, got {name!r}.")
     found = tomllib.loads((files("setaug.experiments") / "tables" / f"{name}.toml").read_text("utf-8"))
     rows = tuple(row for given in found.pop("rows") for row in _expand(given))
-    lists = {key: tuple(found.pop(key)) for key in ("data", "columns")}
-    return Experiment(name=name, rows=rows, **lists, **found)
+    data, columns = tuple(found.pop("data")), tuple(found.pop("columns"))
+    return Experiment(name=name, rows=rows, data=data, columns=columns, **found)
 
 
 def _expand(given: dict[str, Any]) -> Iterator[Row]:

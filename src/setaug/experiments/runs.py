@@ -4,7 +4,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from setaug.benchmarks import Benchmark, load_benchmark
 from setaug.experiments.cells import Cell, Result, cell_key
 from setaug.experiments.experiment import PLAIN, QUOTED, Experiment, Row
 from setaug.files import open_output
+from setaug.linear import TfidfClassifier
 from setaug.metrics import evaluate
 from setaug.models.methods import METHODS, make_model
 from setaug.models.settings import SEEDS, TrainingSettings
@@ -161,8 +162,6 @@ class Trainings:
 
     def _train(self, cell: Cell, benchmark: Benchmark, place: Path) -> Any:
         if cell["method"] == PLAIN:
-            from setaug.linear import TfidfClassifier
-
             return TfidfClassifier().fit(benchmark.train, dev=benchmark.dev)
         training = TrainingSettings(**cell["training"], seed=cell["seed"])
         path = self._path(cell["model"])
@@ -194,7 +193,7 @@ def _chosen(model: Any, cell: Cell) -> dict[str, Any]:
     """Tell what a model chose by dev data."""
     if cell["method"] == "classifier":
         return {"chosen": {"threshold": model.threshold_, "top_k": model.top_k_}}
-    return {"chosen": model.chosen_} if cell["method"] == PLAIN else {}
+    return {"chosen": asdict(model.trial_)} if cell["method"] == PLAIN else {}
 
 
 def _write(predictions: Sequence[Prediction], path: Path) -> None:

@@ -1,7 +1,7 @@
 """How good predicted sets are, and whether the difference between two models is more than chance."""
 
 from setaug.metrics.indicators import index_labels, indicator_matrix
-from setaug.metrics.keyphrases import KeyphraseScores, PhraseScores, score_keyphrases
+from setaug.metrics.keyphrases import KeyphraseScores, PhraseScores, find_present, score_keyphrases
 from setaug.metrics.report import Evaluation, evaluate, match
 from setaug.metrics.sets import LabelScore, SetScores, score_labels, score_sets
 from setaug.metrics.significance import (
@@ -30,6 +30,7 @@ __all__ = [
     "compare_proportions",
     "compare_sets",
     "evaluate",
+    "find_present",
     "index_labels",
     "indicator_matrix",
     "match",

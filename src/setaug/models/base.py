@@ -2,18 +2,18 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.base import BaseEstimator
 
 from setaug.errors import DataError, ModelError
-from setaug.examples import Columns, Data, Example, as_examples
+from setaug.examples import Data, Example, as_examples, make_examples
 from setaug.metrics import score_sets
 from setaug.models.folder import (
     begin_run,
@@ -229,27 +229,6 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
-
-
-def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> list[Example]:
-    """Make examples of examples, of rows, or of texts and label sets."""
-    if labels is None:
-        return list(as_examples(cast(Data, data)))
-    texts, sets = list(data), list(labels)
-    if len(texts) != len(sets):
-        raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
-    # The order of a Python set changes from run to run, and the order in which labels are given is trained on.
-    ordered = [sorted(found) if isinstance(found, Set) else found for found in sets]
-    return [Example(text, found) for text, found in zip(texts, ordered, strict=True)]  # type: ignore[arg-type]
-
-
-def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | int | None]]:
-    """Give the texts of texts, examples or rows, and their ids."""
-    if isinstance(data, str):
-        raise TypeError(f"expected texts, got the string {data!r}.")
-    items = cast(Data, [Example(item, ()) if isinstance(item, str) else item for item in data])
-    examples = list(as_examples(items, Columns(are_labelled=False)))
-    return [example.text for example in examples], [example.id for example in examples]
 
 
 def _usual_rate(model: str) -> float:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from setaug.errors import DataError
-from setaug.examples import Data, Example
+from setaug.decoding.rules import best_labels, check_k, check_rule, make_prediction, true_sizes
+from setaug.examples import Data, Example, make_texts
 from setaug.metrics import score_sets
-from setaug.models.base import SetModel, make_examples, make_texts
+from setaug.models.base import SetModel
 from setaug.models.batches import cut, pad_inputs
 from setaug.models.generator import known_labels
 from setaug.models.pretrained import load_for_classification, load_saved_classifier
@@ -22,8 +22,6 @@ from setaug.predictions import Prediction
 
 TOP_K = (1, 3, 5, 10, 50)
 """The numbers of labels that the paper tries on the dev data."""
-RULES = ("threshold", "top-k", "oracle-k")
-"""Take the labels above a threshold, the k best ones (both tuned on dev data), or as many as the true set has."""
 
 
 class _Rows(torch.utils.data.Dataset[dict[str, list[float]]]):
@@ -75,7 +73,7 @@ class SetClassifier(SetModel):
         self.batch_size = batch_size
 
     def _check(self) -> None:
-        _check_rule(self.rule)
+        check_rule(self.rule)
         if self.template.count("{text}") != 1:
             raise ValueError(f"template must hold {{text}} exactly once, got {self.template!r}.")
         if self.training.fresh_orders or self.training.lora_rank is not None:
@@ -134,9 +132,7 @@ class SetClassifier(SetModel):
         self.threshold_ = float(max(grid, key=lambda level: (f1("threshold", level), level)))
 
     def _take(self, row: NDArray[np.float32], rule: str, value: float) -> tuple[str, ...]:
-        ranked = np.argsort(-row, kind="stable")
-        n = int((row >= value).sum()) if rule == "threshold" else int(value)
-        return tuple(self.labels_[at] for at in ranked[:n])
+        return best_labels(row, self.labels_, _count(row, rule, value))
 
     def probabilities(self, data: Iterable[str] | Data, *, progress: Progress | None = None) -> NDArray[np.float32]:
         """Give the probability of each label (a column, as in ``labels_``) for each text (a row)."""
@@ -168,28 +164,24 @@ class SetClassifier(SetModel):
         ----------
         changes
             ``rule``: another rule for this call. For ``oracle-k`` the data must be examples with their labels.
+            ``k``: how many labels ``top-k`` takes in this call; all, where there are fewer.
 
         """
-        rule = _check_rule(changes.pop("rule", self.rule))
+        self._check_fitted()
+        rule = check_rule(changes.pop("rule", self.rule))
+        value = self.threshold_ if rule == "threshold" else self.top_k_
+        if (k := changes.pop("k", None)) is not None:
+            value = check_k(k, rule)
         if changes:
             raise TypeError(f"a classifier takes no {', '.join(changes)}.")
         items: Any = data if isinstance(data, str) else list(data)
         texts, keys = make_texts(items)
         scores = self.probabilities(texts, progress=progress)
-        values: list[float] = [self.threshold_ if rule == "threshold" else self.top_k_] * len(texts)
-        if rule == "oracle-k":
-            if any(isinstance(item, str) for item in items):
-                raise DataError("oracle-k needs the true sets: give examples, not texts.")
-            values = [len(example.labels) for example in make_examples(items)]
+        values: Sequence[float] = true_sizes(items) if rule == "oracle-k" else [value] * len(texts)
         return [
-            Prediction(labels=self._take(row, rule, value), probabilities=self._named(row), id=key)
+            make_prediction(row, self.labels_, _count(row, rule, value), key)
             for row, value, key in zip(scores, values, keys, strict=True)
         ]
-
-    def _named(self, row: NDArray[np.float32]) -> dict[str, float]:
-        """Name the probabilities that are worth telling."""
-        ranked = [at for at in np.argsort(-row, kind="stable").tolist() if row[at] >= 0.001][:100]
-        return {self.labels_[at]: round(float(row[at]), 6) for at in ranked}
 
     def _settings(self) -> dict[str, Any]:
         names = ("model", "template", "rule", "batch_size")
@@ -208,7 +200,5 @@ class SetClassifier(SetModel):
         self.model_, self.tokenizer_ = load_saved_classifier(str(folder))
 
 
-def _check_rule(rule: str) -> str:
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
-    return rule
+def _count(row: NDArray[np.float32], rule: str, value: float) -> int:
+    return int((row >= value).sum()) if rule == "threshold" else int(value)

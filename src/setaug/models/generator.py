@@ -12,11 +12,11 @@ from setaug.decoding.calibration import Calibration
 from setaug.decoding.choice import choose, label_shares, size_shares
 from setaug.decoding.settings import Decoding
 from setaug.errors import DataError
-from setaug.examples import Data, Example, Skipped, check_labels
+from setaug.examples import Data, Example, Skipped, check_labels, make_examples, make_texts
 from setaug.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.models import targets
 from setaug.models.adapters import add_adapters
-from setaug.models.base import SetModel, make_examples, make_texts
+from setaug.models.base import SetModel
 from setaug.models.batches import Collator, TrainingSet, make_training_set
 from setaug.models.generation import Writer, Written
 from setaug.models.pretrained import load_encoder_decoder

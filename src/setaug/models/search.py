@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 from setaug.decoding.settings import Decoding
 from setaug.errors import ModelError
-from setaug.examples import Data, Example
+from setaug.examples import Data, Example, make_texts
 from setaug.likelihood import SetLikelihood
 from setaug.models import targets
-from setaug.models.base import make_texts
 from setaug.models.generator import SetGenerator
 from setaug.models.settings import Progress
 from setaug.predictions import Prediction

@@ -1,0 +1,263 @@
+"""The paper's tables and figures, run on its data sets with a model of your choice.
+
+Each cell of a table is a training with a seed, and a way to get sets from it. What is finished is kept in cells.jsonl,
+line by line, and never run again: a run that was stopped goes on where it was. The tables come out as Markdown and
+HTML, beside the paper's values, with the spread over seeds and tests of significance; rows that the paper does not have
+(the set constraint, votes over samples, TF-IDF with a linear classifier) come last.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+from setaug.cli.options import UsageError, checking_options, default_workers
+from setaug.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from setaug.experiments.runs import Setup
+
+EXPERIMENTS = {
+    "main": "Table 2: set search, classifiers, seq2seq, random orders and SETAUG, with and without size",
+    "ablation": "Table 5: without size, without TSAMPLE, random orders, frequent labels first",
+    "reversed": "TSAMPLE's orders the wrong way round",
+    "permutations": "2 to 10 orders per example, TSAMPLE's against random ones",
+    "multilabel-k": "classifiers that take the k best labels, or as many as there truly are",
+    "sampling": "five ways of decoding",
+    "keyphrases": "KP20k: present and absent F1@M, beside One2Set's",
+    "size": "how often the stated size is right, and kept to",
+    "graphs": "the label graphs of the figures; no training",
+}
+EXAMPLES = f"""\
+experiments:
+{chr(10).join(f"  {name:14}{text}" for name, text in EXPERIMENTS.items())}
+
+examples:
+  setaug reproduce graphs --data-dir data/ -o results/
+  setaug reproduce main --data-dir data/ --model facebook/bart-base --encoder google-bert/bert-base-uncased --dry-run
+  setaug reproduce main --data-dir data/ --model facebook/bart-base --encoder google-bert/bert-base-uncased -o results/
+  setaug reproduce ablation --data-dir data/ --model facebook/bart-base --data 'ufet[min2]' --seeds 15143 -o results/
+  setaug reproduce main --data-dir data/ --model tiny --data 'go-emotions[min3]' --learning-rate 1e-3 -o small/
+"""
+
+INTERRUPTED = "what was finished is kept, and goes on when it is called again"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "experiment", metavar="EXPERIMENT", choices=(*EXPERIMENTS, "all"), help="one of those below, or all of them"
+    )
+    parser.add_argument("-o", "--output", default="results", metavar="FOLDER", help="where results go [results]")
+    data = parser.add_argument_group("data")
+    data.add_argument("--data-dir", metavar="DIR", help="the folder that holds the data sets (see setaug data --help)")
+    data.add_argument(
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="which data sets, as in setaug data: ufet[min2,train600] [those of the experiment]",
+    )
+    data.add_argument("--download", action="store_true", help="take data sets from the Hugging Face hub")
+    data.add_argument("--no-verify", action="store_true", help="do not compare files with their checksums")
+    model = parser.add_argument_group("models and training")
+    model.add_argument(
+        "--model", metavar="NAME", help="the encoder-decoder: a name on the hub, a folder, or tiny (from nothing)"
+    )
+    model.add_argument(
+        "--encoder", metavar="NAME", help="the encoder of the multi-label baseline; without it, its rows are left out"
+    )
+    model.add_argument(
+        "--seeds", nargs="+", type=int, metavar="N", help="seeds of the trainings [15143 27122 999888, the paper's]"
+    )
+    model.add_argument("--epochs", type=int, metavar="N", help="passes over the training data [3]")
+    model.add_argument("--learning-rate", type=float, metavar="R", help="[1e-5, the paper's]")
+    model.add_argument("--batch-size", type=int, metavar="N", help="examples per step [8]")
+    model.add_argument("--max-source-length", type=int, metavar="N", help="tokens of a text [120]")
+    model.add_argument("--precision", choices=("float32", "bfloat16", "float16"), help="[float32]")
+    model.add_argument(
+        "--classifier-learning-rate", type=float, metavar="R", help="for the multi-label rows [as --learning-rate]"
+    )
+    model.add_argument(
+        "--classifier-epochs", type=int, metavar="N", help="for the multi-label rows [three times --epochs]"
+    )
+    model.add_argument("--samples", type=int, metavar="N", help="for rows that vote over samples [16]")
+    how = parser.add_argument_group("running")
+    how.add_argument(
+        "--workers", type=int, metavar="N", help="trainings to run at once [one per core; 1 where there is a GPU]"
+    )
+    how.add_argument("--rows", nargs="+", default=[], metavar="NAME", help="run only these rows of the table")
+    how.add_argument("--dry-run", action="store_true", help="list what would be run, with an estimate of the time")
+    how.add_argument("--report", action="store_true", help="run nothing; write the tables of what is finished")
+    how.add_argument("--keep-models", action="store_true", help="keep the trained models, in FOLDER/models")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run experiments, or say what that would take."""
+    import setaug.models  # noqa: F401  says what is missing
+    from setaug.experiments.graphs import GRAPHS, draw_graphs
+    from setaug.experiments.reproduction import run_experiment
+
+    names = list(EXPERIMENTS) if options.experiment == "all" else [options.experiment]
+    if options.report and options.dry_run:
+        raise UsageError("--report and --dry-run exclude each other.")
+    if options.data_dir is None and not options.download:
+        raise UsageError("say where the data sets are (--data-dir), or that the hub has them (--download).")
+    if options.model is None and names != [GRAPHS]:
+        raise UsageError("say which encoder-decoder to train: --model facebook/bart-base, for example.")
+    setup = _setup(options)
+    workers = default_workers() if options.workers is None else options.workers
+    if workers < 1:
+        raise UsageError(f"--workers must be at least 1, got {workers}.")
+    for name in names:
+        with checking_options():
+            data = _data_of(name, options.data, n_experiments=len(names))
+        if data is None:
+            continue
+        if options.dry_run:
+            _list_cells(name, setup, options, data, workers)
+            continue
+        command = _command(name, options)
+        with progress_bar(f"{name}: the first training") as progress:
+            if name == GRAPHS:
+                _, paths = draw_graphs(setup, options.output, data=data, command=command, progress=progress)
+            else:
+                _, paths = run_experiment(
+                    name,
+                    setup,
+                    options.output,
+                    data=data,
+                    rows=options.rows,
+                    workers=workers,
+                    only_report=options.report,
+                    command=command,
+                    progress=progress,
+                    tell=_tell,
+                )
+        sys.stdout.write("".join(f"{path}\n" for path in paths))
+        sys.stdout.flush()
+
+
+def _setup(options: argparse.Namespace) -> "Setup":
+    from setaug.experiments.runs import Setup
+    from setaug.models.settings import SEEDS, TrainingSettings
+
+    names = ("epochs", "learning_rate", "batch_size", "max_source_length", "precision")
+    training = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    classifier = {name: value for name, value in training.items() if name != "epochs"}
+    own = {"epochs": options.classifier_epochs, "learning_rate": options.classifier_learning_rate}
+    classifier |= {name: value for name, value in own.items() if value is not None}
+    models = {"encoder-decoder": options.model, "encoder": options.encoder}
+    seeds = tuple(options.seeds or SEEDS)
+    with checking_options():
+        for seed in seeds:
+            TrainingSettings(**training, seed=seed)
+        TrainingSettings(**classifier)
+    if len(set(seeds)) < len(seeds):
+        raise UsageError("--seeds names a seed twice.")
+    if options.samples is not None and options.samples < 1:
+        raise UsageError(f"--samples must be at least 1, got {options.samples}.")
+    return Setup(
+        data_dir=options.data_dir,
+        download=options.download,
+        verify=not options.no_verify,
+        models={kind: model for kind, model in models.items() if model is not None},
+        training=training,
+        classifier_training=classifier,
+        seeds=seeds,
+        samples=options.samples,
+        keep_models=options.keep_models,
+    )
+
+
+def _data_of(name: str, given: list[str], *, n_experiments: int) -> list[str] | None:
+    """Give the data sets named that an experiment is about; None where it is about none of them."""
+    from setaug.benchmarks import parse_name
+
+    names = [str(parse_name(one)) for one in given]
+    if name != "graphs":
+        is_about_phrases = name == "keyphrases"
+        fit = [one for one in names if one.startswith("kp20k") == is_about_phrases]
+        if names and n_experiments > 1:
+            return fit or None
+        if len(fit) < len(names):
+            about = "kp20k" if is_about_phrases else "the data sets with fixed labels, not kp20k"
+            raise ValueError(f"{name} is about {about}.")
+    return names
+
+
+def _command(name: str, options: argparse.Namespace) -> str:
+    """Write the call that makes a page, without what is of no use elsewhere: where files are, how many at once."""
+    call = ["setaug", "reproduce", name, *(["--download"] if options.download else ["--data-dir", "DIR"])]
+    for option in ("data", "model", "encoder", "seeds", "epochs", "learning_rate", "batch_size", "max_source_length"):
+        call += _given(option, getattr(options, option))
+    for option in ("precision", "classifier_learning_rate", "classifier_epochs", "samples"):
+        call += _given(option, getattr(options, option))
+    return shlex.join(call)
+
+
+def _given(option: str, value: Any) -> list[str]:
+    if value is None or value == []:
+        return []
+    values = (
+        [os.path.basename(os.path.normpath(value)) if os.path.isdir(value) else value]
+        if isinstance(value, str)
+        else value
+    )
+    return [f"--{option.replace('_', '-')}", *map(str, values if isinstance(values, list) else [values])]
+
+
+def _tell(row: dict[str, Any]) -> None:
+    """Say which cell is finished."""
+    cell, sets = row["cell"], row["result"]["sets"]
+    parts = [cell["data"], cell["method"]]
+    parts += [{True: "with size", False: "without size"}[cell["size"]]] if "size" in cell else []
+    parts += [f"seed {cell['seed']}"] if "seed" in cell else []
+    how = ", ".join(f"{name} {value}" for name, value in cell["decoding"].items())
+    scores = ", ".join(f"{kind} F {100 * sets[f'{kind}_f1']:.1f}" for kind in ("micro", "macro", "samples"))
+    sys.stderr.write(f"{', '.join(parts)} ({how or 'no choice'}): {scores}; {row['seconds']:.0f} s\n")
+
+
+def _list_cells(name: str, setup: "Setup", options: argparse.Namespace, data: list[str], workers: int) -> None:
+    """List trainings, which of their cells are finished, and how long the others may take."""
+    from pathlib import Path
+
+    import torch
+
+    from setaug.experiments.cells import cell_key, read_results
+    from setaug.experiments.estimate import Estimate
+    from setaug.experiments.experiment import read_experiment
+    from setaug.experiments.graphs import GRAPHS
+    from setaug.experiments.reproduction import CELLS, choose_data, plan_groups
+
+    if name == GRAPHS:
+        sys.stdout.write(f"{name}: no training, seconds\n")
+        return
+    experiment = read_experiment(name)
+    with checking_options():
+        groups = plan_groups(experiment, setup, choose_data(experiment, data), options.rows)
+    done = read_results(Path(options.output) / CELLS)
+    cells = [cell for group in groups for cell in group]
+    estimate = Estimate(setup, done, cells, has_gpu=torch.accelerator.is_available())
+    total = 0.0
+    for group in groups:
+        left = [cell for cell in group if cell_key(cell) not in done]
+        seconds = estimate.seconds(left) if left else 0.0
+        total += seconds
+        cell = group[0]
+        what = [cell["data"], cell["method"], *([f"n = {cell['n_orders']}"] if "n_orders" in cell else [])]
+        what += [{True: "size", False: "no size"}[cell["size"]]] if "size" in cell else []
+        what += [f"seed {cell['seed']}"] if "seed" in cell else []
+        state = f"about {_minutes(seconds)}" if left else "finished"
+        sys.stdout.write(f"{', '.join(what)}: {len(group)} cells, {len(group) - len(left)} finished; {state}\n")
+    n_left = sum(cell_key(cell) not in done for cell in cells)
+    basis = "by the cells that are finished" if estimate.is_measured else "a guess: nothing is finished yet"
+    sys.stdout.write(
+        f"{name}: {len(cells)} cells of {len(groups)} trainings, {n_left} cells to run; about "
+        f"{_minutes(total / workers)} with {workers} at once ({basis})\n"
+    )
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds >= 5400 else f"{max(seconds / 60, 0.1):.1f} minutes"

@@ -1,0 +1,107 @@
+"""Run an experiment of the paper on the benchmarks, and tell what came out beside the paper's values."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from setaug.benchmarks.names import parse_name
+from setaug.experiments.cells import Cell, read_results, run_groups
+from setaug.experiments.experiment import Experiment, read_experiment
+from setaug.experiments.measured import DataResults, measure
+from setaug.experiments.page import Page, Picture
+from setaug.experiments.pictures import check_pictures, draw_panels
+from setaug.experiments.report import Panel, Series
+from setaug.experiments.runs import Setup, Trainings, group_cells, make_cells
+from setaug.experiments.scores import TITLES
+from setaug.experiments.telling import make_page
+from setaug.models.settings import Progress
+
+CELLS = "cells.jsonl"
+"""The file that holds all results in a folder; experiments that need the same cell share it."""
+
+
+def choose_data(experiment: Experiment, data: Iterable[str] = ()) -> list[str]:
+    """Give the canonical names of data sets; where none is named, those of the experiment."""
+    return [str(parse_name(name)) for name in data] or list(experiment.data)
+
+
+def plan_groups(
+    experiment: Experiment, setup: Setup, data: Iterable[str], rows: Collection[str] = ()
+) -> list[list[Cell]]:
+    """Give all cells (or those of some rows), those that share a training together, those of the first seed first."""
+    names = [row.name for row in experiment.rows]
+    if unknown := [name for name in rows if name not in names]:
+        raise ValueError(f"{experiment.name} has no row {unknown[0]!r}; there are {'; '.join(names)}.")
+    made = [
+        cells for one in data for name, cells in make_cells(experiment, setup, one).items() if not rows or name in rows
+    ]
+    n_seeds = max(map(len, made), default=0)
+    return group_cells(cells[at] for at in range(n_seeds) for cells in made if at < len(cells))
+
+
+def run_experiment(
+    name: str,
+    setup: Setup,
+    folder: str | Path,
+    *,
+    data: Sequence[str] = (),
+    rows: Collection[str] = (),
+    workers: int = 1,
+    only_report: bool = False,
+    command: str = "",
+    progress: Progress | None = None,
+    tell: Callable[[dict[str, Any]], None] | None = None,
+) -> tuple[Page, list[Path]]:
+    """Run what an experiment needs and is not in the folder yet; write its page, and give it and the files written.
+
+    Parameters
+    ----------
+    name
+        One of the experiments, as in `NAMES`.
+    folder
+        Where ``cells.jsonl``, ``predictions/`` and the pages go.
+    data
+        The data sets; by default those of the experiment.
+    rows
+        Where given, run only the rows of these names; all that is finished is told anyway.
+    only_report
+        Run nothing: tell what is finished.
+    command
+        What a reader can call to get the same; it is shown on the page.
+    tell
+        Is given each line of ``cells.jsonl`` as it is added.
+
+    """
+    experiment = read_experiment(name)
+    chosen = choose_data(experiment, data)
+    if experiment.has_picture:
+        check_pictures()
+    place = Path(folder)
+    if only_report:
+        done = read_results(place / CELLS)
+    else:
+        groups = plan_groups(experiment, setup, chosen, rows)
+        run = Trainings(setup, place)
+        done = run_groups(groups, run, place / CELLS, workers=workers, progress=progress, tell=tell)
+    found = [measure(experiment, setup, one, done) for one in chosen]
+    place.mkdir(parents=True, exist_ok=True)
+    drawn = _draw(experiment, found, place) if experiment.has_picture else []
+    pictures = [Picture(path.name, experiment.title) for path in drawn if path.suffix == ".svg"]
+    page = make_page(experiment, setup, found, place, command=command, pictures=pictures)
+    return page, page.write(place / name) + drawn
+
+
+def _draw(experiment: Experiment, found: Sequence[DataResults], place: Path) -> list[Path]:
+    """Draw the score over the number of orders, a line per method."""
+    panels = []
+    for one in found:
+        lines: dict[str, dict[str, list[float]]] = {}
+        for row in one.rows.values():
+            if values := row.values(one.score):
+                lines.setdefault(row.row.method, {})[str(row.row.n_orders)] = values
+        if lines:
+            series = [Series(name, points) for name, points in lines.items()]
+            y = f"{TITLES[one.score]} (%)"
+            panels.append(Panel(title=one.data, x="sampled orders per example", y=y, series=series))
+    note = f"setaug reproduce {experiment.name}: mean and standard deviation over seeds"
+    return draw_panels(panels, experiment.title, note, place / experiment.name) if panels else []

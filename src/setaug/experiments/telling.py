@@ -1,0 +1,157 @@
+"""The page of an experiment: an overview, a detailed table for each data set, and what has to be said plainly."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from setaug.experiments.comparison import N_ROUNDS, PAPER_LEVEL, TESTED, Difference
+from setaug.experiments.experiment import PLAIN, QUOTED, Experiment
+from setaug.experiments.measured import DataResults, Measured
+from setaug.experiments.page import Line, Page, Picture, Table
+from setaug.experiments.report import spread
+from setaug.experiments.runs import Setup
+from setaug.experiments.scores import TITLES
+
+
+def make_page(
+    experiment: Experiment,
+    setup: Setup,
+    found: Sequence[DataResults],
+    folder: Path,
+    *,
+    command: str,
+    pictures: Sequence[Picture],
+) -> Page:
+    """Put together all that is to be told about an experiment."""
+    tables = [_overview(experiment, found)]
+    tables += [_details(experiment, setup, one, folder) for one in found if one.results]
+    about = [
+        f"The paper: {experiment.source}.",
+        "All values in per cent; mean ± standard deviation over seeds. Rows that are not in the paper come last.",
+    ]
+    if command:
+        about.append(f"`{command}`")
+    return Page(title=experiment.title, about=about, tables=tables, pictures=pictures, closing=_trainings(found))
+
+
+def _overview(experiment: Experiment, found: Sequence[DataResults]) -> Table:
+    """Give one score for each row and data set, the paper's beside it."""
+    shown = [row for row in experiment.rows if any(_is_known(one.rows[row.name]) for one in found)]
+    header = ["row"]
+    columns: list[list[str]] = []
+    best: dict[int, str] = {}
+    for one in found:
+        means = one.means()
+        fair = one.means("baseline", "ours", "extra")
+        if fair:
+            best[len(header)] = max(fair, key=fair.__getitem__)
+        header.append(f"{one.data}: {TITLES[one.score]}")
+        columns.append([_spread(one.rows[row.name], one.score) for row in shown])
+        if experiment.relative_to in means:
+            header.append("change")
+            base = means[experiment.relative_to]
+            columns.append(
+                ["" if row.name == experiment.relative_to else _change(means.get(row.name), base) for row in shown]
+            )
+        if one.has_paper:
+            header.append("paper")
+            columns.append([_paper_value(one.rows[row.name].paper, one.score) for row in shown])
+    lines = []
+    for at, row in enumerate(shown):
+        is_best = frozenset(place for place, name in best.items() if name == row.name)
+        lines.append(Line([row.name, *(column[at] for column in columns)], row.role, is_best))
+    return Table("Overview", header, lines, [note for one in found for note in _plain_winner(one)])
+
+
+def _is_known(one: Measured) -> bool:
+    return bool(one.results or one.paper)
+
+
+def _spread(one: Measured, score: str) -> str:
+    values = one.values(score)
+    return spread(values, 1) if values else ""
+
+
+def _change(value: float | None, base: float) -> str:
+    return "" if value is None or not base else f"{100 * (value - base) / base:+.0f} %"
+
+
+def _paper_value(paper: Mapping[str, float], score: str) -> str:
+    if score in paper:
+        return f"{paper[score]:.1f}"
+    return f"{paper['micro_f1']:.1f} (micro)" if "micro_f1" in paper and score in TESTED else ""
+
+
+def _plain_winner(found: DataResults) -> list[str]:
+    """Say it where something that only classifies is better than the paper's method."""
+    ours = found.means("ours")
+    plain = {
+        name: mean
+        for name, mean in found.means("baseline", "extra").items()
+        if found.rows[name].row.method in (PLAIN, "classifier")
+    }
+    if not ours or not plain or found.score not in TESTED:
+        return []
+    best, simple = max(ours, key=ours.__getitem__), max(plain, key=plain.__getitem__)
+    ahead = plain[simple] - ours[best]
+    if ahead <= 0:
+        return []
+    return [f"On {found.data} a plain classifier wins: {simple} is {ahead:.1f} points above {best}."]
+
+
+def _details(experiment: Experiment, setup: Setup, found: DataResults, folder: Path) -> Table:
+    """Give all scores of each row on a data set, and whether it is better than the strongest baseline."""
+    differences = found.differences(setup.load(found.data), folder) if found.score in TESTED else {}
+    header = ["row", *(TITLES[column] for column in experiment.columns), "seeds"]
+    if differences:
+        header += ["difference", "p, paired", "p, proportions"]
+    lines = []
+    for name, one in found.rows.items():
+        if not _is_known(one):
+            continue
+        cells = [name, *(_beside(one, column) for column in experiment.columns), str(len(one.results) or "")]
+        lines.append(Line(cells + (_tested(differences.get(name)) if differences else []), one.row.role))
+    return Table(found.data, header, lines, _notes(found, has_differences=bool(differences)))
+
+
+def _beside(one: Measured, column: str) -> str:
+    """Write what was measured, and the paper's value in brackets."""
+    given = f"({one.paper[column]:.1f})" if column in one.paper else ""
+    return f"{_spread(one, column)} {given}".strip()
+
+
+def _tested(difference: Difference | None) -> list[str]:
+    if difference is None:
+        return ["", "", ""]
+    mark = " *" if difference.p_proportions < PAPER_LEVEL else ""
+    return [f"{100 * difference.points:+.1f}", _p(difference.p_paired), _p(difference.p_proportions) + mark]
+
+
+def _p(value: float) -> str:
+    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
+
+
+def _notes(found: DataResults, *, has_differences: bool) -> list[str]:
+    first = found.results[0]
+    notes = [
+        f"{first['n_train']:,} training and {first['n_test']:,} test examples; macro scores are averaged over the "
+        f"{first['sets']['n_macro_labels']:,} labels in the test sets."
+        + (" In brackets: the paper." if found.has_paper else "")
+    ]
+    if has_differences:
+        notes.append(
+            f"Differences are in {TITLES[found.score]}, to {found.strongest_baseline}, the strongest baseline here, "
+            "for the seeds that both have. Paired: what the two predict for an example is exchanged "
+            f"({N_ROUNDS:,} rounds, two-sided). Proportions: as the paper tests, one-sided, F taken for a share of the "
+            f"test examples; * where p < {PAPER_LEVEL:g}, its level."
+        )
+    missing = [name for name, one in found.rows.items() if not one.results and one.row.method != QUOTED]
+    return [*notes, "Not run: " + "; ".join(missing) + "."] if missing else notes
+
+
+def _trainings(found: Sequence[DataResults]) -> list[str]:
+    """Say what was trained, and how."""
+    cells = [cell for one in found for row in one.rows.values() for cell in row.cells if "model" in cell]
+    ways = dict.fromkeys(
+        f"{cell['model']}" + "".join(f", {name} {value}" for name, value in cell["training"].items()) for cell in cells
+    )
+    return ["Trained, where it differs from the default: " + "; ".join(ways) + "."] if ways else []
