@@ -1,8 +1,8 @@
 """Data sets from the Hugging Face hub: those that are there in files which need no program of their own to be read.
 
 GoEmotions is google-research-datasets/go_emotions ("simplified"), and KP20k is memray/kp20k, by its first author. The
-hub's Reuters-21578 (ucirvine/reuters21578) is a loading script, which ``datasets`` no longer runs, and the authors of
-Ultra-Fine Entity Typing have not put it there.
+hub's Reuters-21578 (ucirvine/reuters21578) is a loading script, which ``datasets`` no longer runs, and we know of no
+version of Ultra-Fine Entity Typing by its authors there.
 """
 
 from collections.abc import Callable, Mapping

@@ -96,8 +96,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run experiments, or say what that would take."""
     import setaug.models  # noqa: F401  says what is missing
+    from setaug.experiments.experiment import read_experiment
     from setaug.experiments.graphs import GRAPHS, draw_graphs
-    from setaug.experiments.reproduction import run_experiment
+    from setaug.experiments.reproduction import check_rows, run_experiment
 
     names = list(EXPERIMENTS) if options.experiment == "all" else [options.experiment]
     if options.report and options.dry_run:
@@ -110,9 +111,11 @@ def run(options: argparse.Namespace) -> None:
     workers = default_workers() if options.workers is None else options.workers
     if workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}.")
-    for name in names:
-        with checking_options():
-            data = _data_of(name, options.data, n_experiments=len(names))
+    with checking_options():
+        chosen = {name: _data_of(name, options.data, n_experiments=len(names)) for name in names}
+        for name in set(names) - {GRAPHS}:
+            check_rows(read_experiment(name), options.rows)
+    for name, data in chosen.items():
         if data is None:
             continue
         if options.dry_run:
@@ -235,8 +238,7 @@ def _list_cells(name: str, setup: "Setup", options: argparse.Namespace, data: li
         sys.stdout.write(f"{name}: no training, seconds\n")
         return
     experiment = read_experiment(name)
-    with checking_options():
-        groups = plan_groups(experiment, setup, choose_data(experiment, data), options.rows)
+    groups = plan_groups(experiment, setup, choose_data(experiment, data), options.rows)
     done = read_results(Path(options.output) / CELLS)
     cells = [cell for group in groups for cell in group]
     estimate = Estimate(setup, done, cells, has_gpu=torch.accelerator.is_available())

@@ -21,7 +21,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 0
 th, td { border-bottom: 1px solid var(--line); padding: 0.25rem 0.7rem; text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left }
 thead th { color: var(--soft); font-weight: 600 }
-tr.ours { background: var(--ours) } tr.extra td:first-child, tr.oracle td:first-child { font-style: italic }
+tbody th { font-weight: 400 } tr.ours { background: var(--ours) } tr.extra th, tr.oracle th { font-style: italic }
 code { background: var(--ours); padding: 0.1rem 0.3rem; border-radius: 3px; overflow-wrap: anywhere }
 p { max-width: 60rem } figure { margin: 1.5rem 0 } figcaption { color: var(--soft) }
 """

@@ -25,13 +25,18 @@ def choose_data(experiment: Experiment, data: Iterable[str] = ()) -> list[str]:
     return [str(parse_name(name)) for name in data] or list(experiment.data)
 
 
+def check_rows(experiment: Experiment, rows: Iterable[str]) -> None:
+    """Raise if an experiment has no row of such a name."""
+    names = [row.name for row in experiment.rows]
+    if unknown := [name for name in rows if name not in names]:
+        raise ValueError(f"{experiment.name} has no row {unknown[0]!r}; there are {'; '.join(names)}.")
+
+
 def plan_groups(
     experiment: Experiment, setup: Setup, data: Iterable[str], rows: Collection[str] = ()
 ) -> list[list[Cell]]:
     """Give all cells (or those of some rows), those that share a training together, those of the first seed first."""
-    names = [row.name for row in experiment.rows]
-    if unknown := [name for name in rows if name not in names]:
-        raise ValueError(f"{experiment.name} has no row {unknown[0]!r}; there are {'; '.join(names)}.")
+    check_rows(experiment, rows)
     made = [
         cells for one in data for name, cells in make_cells(experiment, setup, one).items() if not rows or name in rows
     ]
