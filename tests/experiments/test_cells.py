@@ -166,7 +166,10 @@ if __name__ == "__main__":
 """
 
 
-def test_told_to_stop_it_ends_its_processes_and_keeps_what_is_finished(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_stopped_or_killed_its_processes_end_and_what_is_finished_is_kept(
+    tmp_path: Path, signum: signal.Signals, code: int
+) -> None:
     path, program = tmp_path / "cells.jsonl", tmp_path / "program.py"
     program.write_text(_PROGRAM)
     root = str(Path(__file__).parents[2])
@@ -183,13 +186,15 @@ def test_told_to_stop_it_ends_its_processes_and_keeps_what_is_finished(tmp_path:
         assert len(read_results(path)) == 1
         while len(list(tmp_path.glob("setaug-cells-*"))) < 2 and time.monotonic() < deadline:
             time.sleep(0.2)
-        running.send_signal(signal.SIGTERM)
-        assert running.wait(timeout=60) == 143
+        running.send_signal(signum)
+        assert running.wait(timeout=60) == code
         deadline = time.monotonic() + 30
         while _group_lives(running.pid) and time.monotonic() < deadline:
             time.sleep(0.2)
         assert not _group_lives(running.pid)
-        assert not list(tmp_path.glob("setaug-cells-*"))
+        assert len(read_results(path)) == 1
+        if signum == signal.SIGTERM:  # who is killed cannot clean up
+            assert not list(tmp_path.glob("setaug-cells-*"))
     finally:
         if _group_lives(running.pid):
             os.killpg(running.pid, signal.SIGKILL)

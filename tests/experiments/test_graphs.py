@@ -14,7 +14,7 @@ from tests.experiments.emotions import write_emotions
 
 
 def test_graphs_are_drawn_and_named_edges_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    edges = {"go-emotions": [["volleyball", "event"], ["event", "volleyball"], ["joy", "event"], ["opera", "harbour"]]}
+    edges = {"go-emotions": [["volleyball", "event"], ["event", "volleyball"], ["joy", "event"], ["nurse", "harbour"]]}
     monkeypatch.setattr(graphs, "read_graphs", lambda: {**read_graphs(), "edges": edges})
     setup = Setup(data_dir=str(write_emotions(tmp_path / "data")), verify=False)
     told: list[tuple[str, int, int | None]] = []

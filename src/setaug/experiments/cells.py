@@ -12,7 +12,9 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache, partial
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from setaug.errors import FileError, ModelError
@@ -213,6 +215,15 @@ def _begin_worker() -> None:
         sys.exit(1)
 
     signal.signal(signal.SIGTERM, stop)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker if the run that began it was killed; a second run would work on the same models."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _all_rows(run: Run, cells: Sequence[Cell]) -> list[dict[str, Any]]:
