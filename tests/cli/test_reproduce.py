@@ -29,6 +29,8 @@ MODEL = ["--model", "some/bart"]
         (["main", *MODEL, "--data-dir", "data", "--samples", "0"], "--samples must be at least 1, got 0."),
         (["main", *MODEL, "--data-dir", "data", "--workers", "0"], "--workers must be at least 1, got 0."),
         (["main", *MODEL, "--data-dir", "data", "--rows", "x"], "main has no row 'x'; there are set search; "),
+        (["main", *MODEL, "--data-dir", "data", "--download"], "download"),
+        (["main", *MODEL, "--data-dir", "data", "--data", "ufet"], "types.txt"),
         (["main", *MODEL, "--data-dir", "data", "--report", "--dry-run"], "--report and --dry-run exclude each other."),
     ],
 )

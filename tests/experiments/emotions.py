@@ -40,6 +40,10 @@ class MadeUp:
     setup: Setup
     folder: Path
 
+    def forget(self, cell: dict[str, Any]) -> None:
+        with (self.folder / "forgotten").open("a") as stream:
+            stream.write(cell["method"] + "\n")
+
     def __call__(self, cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         benchmark = self.setup.load(cells[0]["data"])
         for cell in cells:

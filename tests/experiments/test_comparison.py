@@ -61,3 +61,8 @@ def test_equal_rows_do_not_differ() -> None:
 def test_only_some_scores_are_tested() -> None:
     with pytest.raises(ValueError, match="score must be one of macro_f1, micro_f1, samples_f1, got 'agreement'"):
         compare_rows([POOR], [FAIR], GOLD, score="agreement")
+
+
+def test_rows_need_the_same_seeds() -> None:
+    with pytest.raises(ValueError, match="there are 1 seeds of the first row, and 2 of the second"):
+        compare_rows([POOR], [FAIR, FAIR], GOLD, score="samples_f1")

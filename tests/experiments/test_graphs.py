@@ -32,7 +32,7 @@ def test_graphs_are_drawn_and_named_edges_looked_up(tmp_path: Path, monkeypatch:
 
 def test_all_four_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write_all(tmp_path / "data")
-    names = ["go-emotions", "ufet", "reuters", "kp20k"]
+    names = ["go-emotions", "ufet", "reuters", "kp20k", "go-emotions[min2]"]
     call = [
         "reproduce",
         "graphs",

@@ -26,6 +26,7 @@ BOTH = {"encoder-decoder": "some/bart", "encoder": "some/bert"}
 @pytest.fixture
 def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
     monkeypatch.setattr(reproduction, "Trainings", MadeUp)
+    monkeypatch.setattr(Setup, "check_models", lambda self: None)
     return Setup(data_dir=str(write_emotions(tmp_path / "data")), verify=False, models=BOTH)
 
 
@@ -106,8 +107,8 @@ def test_experiments_share_cells(setup: Setup, tmp_path: Path) -> None:
 def test_some_rows_can_be_run_and_the_page_names_the_others(setup: Setup, tmp_path: Path) -> None:
     page, _ = run_experiment("size", setup, tmp_path / "out", data=["go-emotions"], rows=["setaug + size"])
     assert len(read_results(tmp_path / "out" / CELLS)) == 3
-    assert "Not run: seq2seq + size; random + size; setaug + size, constrained." in page.as_markdown()
-    with pytest.raises(ValueError, match="size has no row 'setaug'; there are seq2seq \\+ size; "):
+    assert "Not run: seq2seq; seq2seq + size; random + size; setaug + size, constrained." in page.as_markdown()
+    with pytest.raises(ValueError, match="size has no row 'setaug'; there are seq2seq; seq2seq \\+ size; "):
         run_experiment("size", setup, tmp_path / "out", data=["go-emotions"], rows=["setaug"])
 
 
@@ -128,8 +129,30 @@ def test_lost_predictions_are_named(setup: Setup, tmp_path: Path) -> None:
         run_experiment("reversed", setup, tmp_path / "out", data=["go-emotions"], only_report=True)
 
 
+def test_models_go_once_all_of_their_cells_are_kept(setup: Setup, tmp_path: Path) -> None:
+    run_experiment("size", setup, tmp_path / "out", data=["go-emotions"])
+    assert (tmp_path / "out" / "forgotten").read_text().split() == ["seq2seq", "seq2seq", "random", "setaug"] * 3
+
+
+def test_a_report_of_nothing_is_refused(setup: Setup, tmp_path: Path) -> None:
+    run_experiment("size", setup, tmp_path / "out", data=["go-emotions"])
+    other = Setup(data_dir=setup.data_dir, verify=False, models=BOTH, training={"epochs": 9})
+    before = (tmp_path / "out" / "size.md").read_text()
+    with pytest.raises(FileError, match=r"nothing of size is finished in .* with these data sets, models and settings"):
+        run_experiment("size", other, tmp_path / "out", data=["go-emotions"], only_report=True)
+    assert (tmp_path / "out" / "size.md").read_text() == before
+
+
+def test_results_of_another_version_are_refused(setup: Setup, tmp_path: Path) -> None:
+    run_experiment("size", setup, tmp_path / "out", data=["go-emotions"])
+    path = tmp_path / "out" / CELLS
+    path.write_text(path.read_text().replace('"n_train"', '"n_trained"'))
+    with pytest.raises(FileError, match="a result has no n_train: another version of setaug wrote it"):
+        run_experiment("size", setup, tmp_path / "out", data=["go-emotions"], only_report=True)
+
+
 def test_the_first_seed_comes_first(setup: Setup) -> None:
-    groups = plan_groups(read_experiment("ablation"), setup, ["go-emotions", "ufet"])
+    groups = plan_groups(read_experiment("ablation"), setup, ["go-emotions", "go-emotions[min2]"])
     seeds = [group[0]["seed"] for group in groups]
     assert seeds == sorted(seeds, key=[15143, 27122, 999888].index)
 
@@ -168,7 +191,7 @@ def test_a_dry_run_runs_nothing(setup: Setup, tmp_path: Path, capsys: pytest.Cap
     call += ["--model", "some/bart", "-o", str(out), "--workers", "2"]
     assert main([*call, "--dry-run"]) == 0
     listed = capsys.readouterr().out
-    assert "go-emotions, setaug, n = 2, size, seed 15143: 2 cells, 0 finished; about" in listed
+    assert "go-emotions, setaug, with size, n = 2, seed 15143: 2 cells, 0 finished; about" in listed
     assert "ablation: 30 cells of 15 trainings, 30 cells to run; about" in listed
     assert "a guess: nothing is finished yet" in listed
     assert not out.exists()

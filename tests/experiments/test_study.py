@@ -13,7 +13,7 @@ import pytest
 from setaug import LabelStatistics, OrderGraph, Thresholds
 from setaug.cli import main
 from setaug.errors import FileError, MissingExtraError
-from setaug.experiments import pictures, study
+from setaug.experiments import design, pictures, study
 from setaug.experiments.cells import cell_key, read_results
 from setaug.experiments.design import SCALES
 from setaug.experiments.findings import FINDINGS
@@ -217,7 +217,10 @@ def test_without_matplotlib_it_says_so_before_training(
         run_finding("finding-1", tmp_path)
 
 
-def test_all_findings_run_at_the_quick_scale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_findings_run_at_the_quick_scale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(design, "SEEDS", SEEDS[:1])  # three take three times as long, and show no more
     folder = tmp_path / "simulation"
     assert main(["simulate", "all", "--scale", "quick", "-o", str(folder), "--workers", "1"]) == 0
     printed = capsys.readouterr()
@@ -233,7 +236,7 @@ def test_all_findings_run_at_the_quick_scale(tmp_path: Path, capsys: pytest.Capt
         if cell["process"] == "blocks" and cell["orders"]["n_orders"] == 0 and "no-pos" not in cell["model"]
     }
     # Even a minute of training shows the first finding.
-    for seed in SEEDS:
+    for seed in SEEDS[:1]:
         assert perplexities[2, seed]["100"] > 3 * perplexities[2, seed]["0"]
         assert abs(perplexities[1, seed]["100"] / perplexities[1, seed]["0"] - 1) < 0.1
     # What is finished is not run again.

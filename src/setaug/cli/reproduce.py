@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EXPERIMENTS = {
     "main": "Table 2: set search, classifiers, seq2seq, random orders and SETAUG, with and without size",
-    "ablation": "Table 5: without size, without TSAMPLE, random orders, frequent labels first",
+    "ablation": "without size, without TSAMPLE, random orders, frequent labels first",
     "reversed": "TSAMPLE's orders the wrong way round",
     "permutations": "2 to 10 orders per example, TSAMPLE's against random ones",
     "multilabel-k": "classifiers that take the k best labels, or as many as there truly are",
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seeds", nargs="+", type=int, metavar="N", help="seeds of the trainings [15143 27122 999888, the paper's]"
     )
     model.add_argument("--epochs", type=int, metavar="N", help="passes over the training data [3]")
-    model.add_argument("--learning-rate", type=float, metavar="R", help="[1e-5, the paper's]")
+    model.add_argument("--learning-rate", type=float, metavar="R", help="[1e-5, the paper's; tiny: 1e-3]")
     model.add_argument("--batch-size", type=int, metavar="N", help="examples per step [8]")
     model.add_argument("--max-source-length", type=int, metavar="N", help="tokens of a text [120]")
     model.add_argument("--precision", choices=("float32", "bfloat16", "float16"), help="[float32]")
@@ -115,8 +115,10 @@ def run(options: argparse.Namespace) -> None:
         chosen = {name: _data_of(name, options.data, n_experiments=len(names)) for name in names}
         for name in set(names) - {GRAPHS}:
             check_rows(read_experiment(name), options.rows)
+        for one in {one for data in chosen.values() for one in data}:
+            setup.load(one)
     for name, data in chosen.items():
-        if data is None:
+        if not data:
             continue
         if options.dry_run:
             _list_cells(name, setup, options, data, workers)
@@ -174,20 +176,23 @@ def _setup(options: argparse.Namespace) -> "Setup":
     )
 
 
-def _data_of(name: str, given: list[str], *, n_experiments: int) -> list[str] | None:
-    """Give the data sets named that an experiment is about; None where it is about none of them."""
+def _data_of(name: str, given: list[str], *, n_experiments: int) -> list[str]:
+    """Give the data sets named that an experiment is about, or its own; none where it is about none of those named."""
     from setaug.benchmarks import parse_name
+    from setaug.experiments.experiment import read_experiment
+    from setaug.experiments.graphs import GRAPHS, read_graphs
 
+    if not given:
+        return list(read_graphs()["data"] if name == GRAPHS else read_experiment(name).data)
     names = [str(parse_name(one)) for one in given]
-    if name != "graphs":
-        is_about_phrases = name == "keyphrases"
-        fit = [one for one in names if one.startswith("kp20k") == is_about_phrases]
-        if names and n_experiments > 1:
-            return fit or None
-        if len(fit) < len(names):
-            about = "kp20k" if is_about_phrases else "the data sets with fixed labels, not kp20k"
-            raise ValueError(f"{name} is about {about}.")
-    return names
+    if name == GRAPHS:
+        return names
+    is_about_phrases = name == "keyphrases"
+    fit = [one for one in names if one.startswith("kp20k") == is_about_phrases]
+    if len(fit) < len(names) and n_experiments == 1:
+        about = "kp20k" if is_about_phrases else "the data sets with fixed labels, not kp20k"
+        raise ValueError(f"{name} is about {about}.")
+    return fit
 
 
 def _command(name: str, options: argparse.Namespace) -> str:
@@ -213,13 +218,12 @@ def _given(option: str, value: Any) -> list[str]:
 
 def _tell(row: dict[str, Any]) -> None:
     """Say which cell is finished."""
-    cell, sets = row["cell"], row["result"]["sets"]
-    parts = [cell["data"], cell["method"]]
-    parts += [{True: "with size", False: "without size"}[cell["size"]]] if "size" in cell else []
-    parts += [f"seed {cell['seed']}"] if "seed" in cell else []
-    how = ", ".join(f"{name} {value}" for name, value in cell["decoding"].items())
+    from setaug.experiments.runs import describe, describe_decoding
+
+    sets = row["result"]["sets"]
     scores = ", ".join(f"{kind} F {100 * sets[f'{kind}_f1']:.1f}" for kind in ("micro", "macro", "samples"))
-    sys.stderr.write(f"{', '.join(parts)} ({how or 'no choice'}): {scores}; {row['seconds']:.0f} s\n")
+    what = f"{describe(row['cell'])} ({describe_decoding(row['cell'])})"
+    sys.stderr.write(f"{what}: {scores}; {row['seconds']:.0f} s\n")
 
 
 def _list_cells(name: str, setup: "Setup", options: argparse.Namespace, data: list[str], workers: int) -> None:
@@ -232,13 +236,14 @@ def _list_cells(name: str, setup: "Setup", options: argparse.Namespace, data: li
     from setaug.experiments.estimate import Estimate
     from setaug.experiments.experiment import read_experiment
     from setaug.experiments.graphs import GRAPHS
-    from setaug.experiments.reproduction import CELLS, choose_data, plan_groups
+    from setaug.experiments.reproduction import CELLS, plan_groups
+    from setaug.experiments.runs import describe
 
     if name == GRAPHS:
         sys.stdout.write(f"{name}: no training, seconds\n")
         return
     experiment = read_experiment(name)
-    groups = plan_groups(experiment, setup, choose_data(experiment, data), options.rows)
+    groups = plan_groups(experiment, setup, data, options.rows)
     done = read_results(Path(options.output) / CELLS)
     cells = [cell for group in groups for cell in group]
     estimate = Estimate(setup, done, cells, has_gpu=torch.accelerator.is_available())
@@ -247,12 +252,9 @@ def _list_cells(name: str, setup: "Setup", options: argparse.Namespace, data: li
         left = [cell for cell in group if cell_key(cell) not in done]
         seconds = estimate.seconds(left) if left else 0.0
         total += seconds
-        cell = group[0]
-        what = [cell["data"], cell["method"], *([f"n = {cell['n_orders']}"] if "n_orders" in cell else [])]
-        what += [{True: "size", False: "no size"}[cell["size"]]] if "size" in cell else []
-        what += [f"seed {cell['seed']}"] if "seed" in cell else []
         state = f"about {_minutes(seconds)}" if left else "finished"
-        sys.stdout.write(f"{', '.join(what)}: {len(group)} cells, {len(group) - len(left)} finished; {state}\n")
+        n_done = len(group) - len(left)
+        sys.stdout.write(f"{describe(group[0])}: {len(group)} cells, {n_done} finished; {state}\n")
     n_left = sum(cell_key(cell) not in done for cell in cells)
     basis = "by the cells that are finished" if estimate.is_measured else "a guess: nothing is finished yet"
     sys.stdout.write(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from threading import Thread
@@ -74,7 +74,8 @@ def run_groups(
     Parameters
     ----------
     run
-        Run those cells of a group that are not finished yet.
+        Run those cells of a group that are not finished yet; with several workers, all of them are kept once all are
+        finished.
     tell
         Is given each line as it is added to the file.
 
@@ -88,9 +89,10 @@ def run_groups(
             done = read_results(path)  # again: now nobody else writes
             missing = list(_missing(groups, done))
             n_missing = sum(map(len, missing))
+            made_by = {"versions": versions(), "commit": _commit()}
             with _running(run, missing, workers) as finished:
                 for n_done, found in enumerate(finished, start=1):
-                    row = {**found, "versions": versions(), "commit": _commit()}
+                    row = {**found, **made_by}
                     keep(row)
                     done[cell_key(row["cell"])] = row["result"]
                     if tell is not None:
@@ -106,7 +108,8 @@ def _missing(groups: Sequence[Sequence[Cell]], done: Container[str]) -> Iterator
     """Give what is left to do of each group; a cell that comes twice is done once."""
     seen: set[str] = set()
     for group in groups:
-        left = {cell_key(cell): cell for cell in group if cell_key(cell) not in done and cell_key(cell) not in seen}
+        keys = {cell_key(cell): cell for cell in group}
+        left = {key: cell for key, cell in keys.items() if key not in done and key not in seen}
         seen.update(left)
         if left:
             yield list(left.values())
@@ -167,7 +170,7 @@ def _lock(stream: BinaryIO, path: Path) -> None:
 @contextmanager
 def _running(run: Run, groups: Sequence[Sequence[Cell]], workers: int) -> Iterator[Iterable[dict[str, Any]]]:
     """Give the lines of cells as they are finished; told to stop, end the processes at once."""
-    if workers == 1:
+    if workers == 1 or not groups:
         yield (row for group in groups for row in _rows(run, group))
         return
     before = multiprocessing.active_children()
@@ -241,15 +244,14 @@ def _rows(run: Run, cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
         began = now
 
 
-@cache
 def _commit() -> str | None:
-    """Give the commit of the source that runs, where it is a checkout."""
-    here = Path(__file__).resolve().parent
-    asked = ["git", "-C", str(here), "rev-parse", "--short=12", "HEAD"]
+    """Give the commit of the source that runs, where it is a checkout; it says so where files were changed since."""
+    here = Path(__file__).resolve()
+    git = ["git", "-C", str(here.parent)]
     try:
-        found = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-        tracked = ["git", "-C", str(here), "ls-files", "--error-unmatch", Path(__file__).name]
-        subprocess.run(tracked, capture_output=True, check=True, timeout=10)  # not some repository around it
+        # Not some repository that an installed package lies in.
+        subprocess.run([*git, "ls-files", "--error-unmatch", here.name], capture_output=True, check=True, timeout=10)
+        asked = [*git, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
-    return found

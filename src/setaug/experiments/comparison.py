@@ -46,8 +46,9 @@ def compare_rows(first: Sequence[Sets], second: Sequence[Sets], gold: Sets, *, s
     """
     if score not in TESTED:
         raise ValueError(f"score must be one of {', '.join(TESTED)}, got {score!r}.")
-    n_seeds = min(len(first), len(second))
-    rows = first[:n_seeds], second[:n_seeds]
+    if len(first) != len(second):
+        raise ValueError(f"there are {len(first)} seeds of the first row, and {len(second)} of the second.")
+    rows = first, second
     means = [fmean(getattr(score_sets(sets, gold), score) for sets in row) for row in rows]
     hits = [round(mean * len(gold)) for mean in means]
     return Difference(

@@ -10,7 +10,6 @@ from statistics import median
 from setaug.examples import Example
 from setaug.experiments.cells import Cell, Result, cell_key
 from setaug.experiments.runs import Setup, name_model
-from setaug.models.settings import TrainingSettings
 
 _CHARACTERS_PER_TOKEN = 4
 _CPU, _GPU = 5e10, 1e13
@@ -41,10 +40,10 @@ class Estimate:
     def _training(self, cell: Cell) -> float:
         """Count the operations of a training: about six per weight and token, half of the weights on each side."""
         text, labels = _tokens(self._setup.load(cell["data"]).train)
-        epochs = TrainingSettings(**cell["training"]).epochs
+        epochs = int(cell["training"]["epochs"])
         if cell["method"] == "classifier":
             return 6 * self._weights(cell) * epochs * text
-        n_targets = 1 + int(cell["n_orders"])
+        n_targets = 1 + int(cell["augmenter"]["n_orders"])
         return 3 * self._weights(cell) * epochs * (text + n_targets * labels)
 
     def _prediction(self, cell: Cell) -> float:

@@ -2,12 +2,20 @@
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
-ROLES = ("baseline", "ours", "extra", "oracle")
-"""What a row is: a baseline of the paper, the paper's method, beyond the paper, or told what nobody knows."""
+ROLES = {
+    "baseline": "a baseline of the paper",
+    "ours": "the paper's method",
+    "ablation": "the paper's method without one of its parts",
+    "extra": "not in the paper",
+    "sweep": "one of several values of which the test data would have to choose",
+    "oracle": "told what nobody can know",
+}
+MODELS = ("encoder-decoder", "encoder")
 PLAIN = "tf-idf"
 """The baseline without a pretrained model; it has no seed."""
 QUOTED = "none"
@@ -28,6 +36,11 @@ class Row:
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """What is asked of ``predict``; without more, greedy text (the paper's) or the k best labels."""
     role: str = "baseline"
+    """One of `ROLES`."""
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES or self.model not in MODELS:
+            raise ValueError(f"the row {self.name} has an unknown role or model: {self.role!r}, {self.model!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +64,8 @@ class Experiment:
     vocabulary: str = "closed"
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     """The paper's values in per cent: by data set, row and score."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the paper's values has to know."""
 
 
 NAMES = ("main", "ablation", "reversed", "permutations", "multilabel-k", "sampling", "keyphrases", "size")
@@ -71,18 +86,16 @@ def read_experiment(name: str) -> Experiment:
         raise ValueError(f"experiment must be one of {', '.join(NAMES)}, got {name!r}.")
     found = tomllib.loads((files("setaug.experiments") / "tables" / f"{name}.toml").read_text("utf-8"))
     rows = tuple(row for given in found.pop("rows") for row in _expand(given))
-    data, columns = tuple(found.pop("data")), tuple(found.pop("columns"))
-    return Experiment(name=name, rows=rows, data=data, columns=columns, **found)
+    data, columns, notes = (tuple(found.pop(key, ())) for key in ("data", "columns", "notes"))
+    return Experiment(name=name, rows=rows, data=data, columns=columns, notes=notes, **found)
 
 
 def _expand(given: dict[str, Any]) -> Iterator[Row]:
-    """Make a row of each value in a list, which the row's name can name."""
-    decoding = dict(given.pop("decoding", {}))
-    row = Row(**{**given, "n_orders": 2}, decoding=decoding)
-    for name, value in (("n_orders", given.get("n_orders", 2)), *decoding.items()):
-        if isinstance(value, list):
-            for one in value:
-                place = {"n_orders": one} if name == "n_orders" else {"decoding": {**decoding, name: one}}
-                yield replace(row, name=row.name.format(**{name: one}), **place)
-            return
-    yield replace(row, n_orders=given.get("n_orders", 2))
+    """Make a row of each value in a list (of each combination, where there are several); its name can name them."""
+    decoding = given.pop("decoding", {})
+    settings = {**decoding, "n_orders": given.pop("n_orders", 2)}
+    lists = [value if isinstance(value, list) else [value] for value in settings.values()]
+    for values in product(*lists):
+        chosen = dict(zip(settings, values, strict=True))
+        name = given["name"].format(**chosen)
+        yield Row(**{**given, "name": name}, n_orders=chosen.pop("n_orders"), decoding=chosen)

@@ -1,5 +1,6 @@
 """The label graphs of the paper's figures: which label TSAMPLE writes before which, on each data set."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
@@ -40,7 +41,7 @@ def draw_graphs(
         benchmark = setup.load(name)
         found = inspect_examples(benchmark.train, with_diagnosis=False)
         graph = found.graph(top=given["top"])
-        path = place / f"{GRAPHS}-{parse_name(name).benchmark}.svg"
+        path = place / f"{GRAPHS}-{re.sub('[^a-z0-9]+', '-', name).strip('-')}.svg"
         with open_output(path) as stream:
             stream.write(graph.to_svg().encode())
         written.append(path)

@@ -99,7 +99,6 @@ def _sets(cell: Cell, benchmark: Benchmark, folder: Path) -> list[tuple[str, ...
 def measure(experiment: Experiment, setup: Setup, data: str, done: Mapping[str, Result]) -> DataResults:
     """Collect what is finished of an experiment on a data set."""
     made: Mapping[str, list[Any]] = make_cells(experiment, setup, data)
-    # The paper's values are for all training examples; a part of them stands beside them all the same.
     paper = experiment.paper.get(str(replace(parse_name(data), n_train=None)), {})
     rows = {}
     for row in experiment.rows:

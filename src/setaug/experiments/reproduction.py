@@ -1,28 +1,26 @@
 """Run an experiment of the paper on the benchmarks, and tell what came out beside the paper's values."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from setaug.benchmarks.names import parse_name
-from setaug.experiments.cells import Cell, read_results, run_groups
+from setaug.errors import FileError
+from setaug.experiments.cells import Cell, Result, cell_key, read_results, run_groups
 from setaug.experiments.experiment import Experiment, read_experiment
 from setaug.experiments.measured import DataResults, measure
 from setaug.experiments.page import Page, Picture
 from setaug.experiments.pictures import check_pictures, draw_panels
 from setaug.experiments.report import Panel, Series
-from setaug.experiments.runs import Setup, Trainings, group_cells, make_cells
+from setaug.experiments.runs import Setup, Trainings, group_cells, make_cells, training_key
 from setaug.experiments.scores import TITLES
 from setaug.experiments.telling import make_page
+from setaug.metrics import score_keyphrases
 from setaug.models.settings import Progress
 
 CELLS = "cells.jsonl"
 """The file that holds all results in a folder; experiments that need the same cell share it."""
-
-
-def choose_data(experiment: Experiment, data: Iterable[str] = ()) -> list[str]:
-    """Give the canonical names of data sets; where none is named, those of the experiment."""
-    return [str(parse_name(name)) for name in data] or list(experiment.data)
 
 
 def check_rows(experiment: Experiment, rows: Iterable[str]) -> None:
@@ -78,22 +76,49 @@ def run_experiment(
 
     """
     experiment = read_experiment(name)
-    chosen = choose_data(experiment, data)
+    chosen = [str(parse_name(one)) for one in data or experiment.data]
     if experiment.has_picture:
         check_pictures()
+    if experiment.vocabulary == "open":
+        score_keyphrases([], [], [])  # says what is missing before anything is trained
     place = Path(folder)
     if only_report:
         done = read_results(place / CELLS)
     else:
-        groups = plan_groups(experiment, setup, chosen, rows)
-        run = Trainings(setup, place)
-        done = run_groups(groups, run, place / CELLS, workers=workers, progress=progress, tell=tell)
+        setup.check_models()
+        done = _run(plan_groups(experiment, setup, chosen, rows), setup, place, workers, progress, tell)
     found = [measure(experiment, setup, one, done) for one in chosen]
+    if not any(one.results for one in found):
+        raise FileError(f"nothing of {name} is finished in {folder} with these data sets, models and settings.")
     place.mkdir(parents=True, exist_ok=True)
     drawn = _draw(experiment, found, place) if experiment.has_picture else []
     pictures = [Picture(path.name, experiment.title) for path in drawn if path.suffix == ".svg"]
     page = make_page(experiment, setup, found, place, command=command, pictures=pictures)
     return page, page.write(place / name) + drawn
+
+
+def _run(
+    groups: list[list[Cell]],
+    setup: Setup,
+    place: Path,
+    workers: int,
+    progress: Progress | None,
+    tell: Callable[[dict[str, Any]], None] | None,
+) -> dict[str, Result]:
+    """Run cells; a model is removed once all of its cells are kept."""
+    run = Trainings(setup, place)
+    done = read_results(place / CELLS)
+    left = Counter(training_key(cell) for group in groups for cell in group if cell_key(cell) not in done)
+
+    def kept(row: dict[str, Any]) -> None:
+        key = training_key(row["cell"])
+        left[key] -= 1
+        if not left[key]:
+            run.forget(row["cell"])
+        if tell is not None:
+            tell(row)
+
+    return run_groups(groups, run, place / CELLS, workers=workers, progress=progress, tell=kept)
 
 
 def _draw(experiment: Experiment, found: Sequence[DataResults], place: Path) -> list[Path]:

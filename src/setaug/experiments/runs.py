@@ -13,16 +13,21 @@ import orjson
 
 from setaug.augmenter import SetAugmenter
 from setaug.benchmarks import Benchmark, load_benchmark
+from setaug.decoding.settings import Decoding
 from setaug.experiments.cells import Cell, Result, cell_key
 from setaug.experiments.experiment import PLAIN, QUOTED, Experiment, Row
 from setaug.files import open_output
 from setaug.linear import TfidfClassifier
 from setaug.metrics import evaluate
+from setaug.models.base import fingerprint, usual_rate
 from setaug.models.methods import METHODS, make_model
+from setaug.models.pretrained import load_tokenizer
+from setaug.models.scratch import SHAPES
 from setaug.models.settings import SEEDS, TrainingSettings
 from setaug.predictions import Prediction
 
-ENCODER_DECODER, ENCODER = "encoder-decoder", "encoder"
+_CONTENT = ("config.json", "*.safetensors", "tokenizer*", "*.model", "vocab*", "merges.txt")
+"""The files that make a model what it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +52,12 @@ class Setup:
         """Load a data set (once per process)."""
         return _load(name, self.data_dir, self.download, self.verify)
 
+    def check_models(self) -> None:
+        """Raise if a model is not there, before anything is trained."""
+        for model in self.models.values():
+            if model not in SHAPES:
+                load_tokenizer(model)
+
 
 @cache
 def _load(name: str, data_dir: str | None, download: bool, verify: bool) -> Benchmark:
@@ -54,10 +65,11 @@ def _load(name: str, data_dir: str | None, download: bool, verify: bool) -> Benc
 
 
 def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, list[Cell]]:
-    """Give the cells of each row on a data set, one per seed; rows that cannot be run there have none."""
+    """Give the cells of each row on a data set, one per seed; rows that cannot be run have none."""
+    known = {"data": data, "digest": _digest(setup.load(data))}
     return {
         row.name: [
-            _make_cell(row, setup, data, seed, experiment.vocabulary)
+            {**known, **_make_cell(row, setup, seed, experiment.vocabulary)}
             for seed in (setup.seeds if row.method != PLAIN else setup.seeds[:1])
         ]
         for row in experiment.rows
@@ -65,26 +77,53 @@ def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, lis
     }
 
 
-def _make_cell(row: Row, setup: Setup, data: str, seed: int, vocabulary: str) -> Cell:
-    cell: Cell = {"data": data, "method": row.method}
+def _digest(benchmark: Benchmark) -> str:
+    """Name the content of a data set: the same name can stand for several versions, or for other files."""
+    return short_name(" ".join(fingerprint(split) for split in benchmark.splits.values()))
+
+
+def _make_cell(row: Row, setup: Setup, seed: int, vocabulary: str) -> Cell:
+    """Say everything that a result depends on, also what is left as it is by default."""
     if row.method == PLAIN:
-        return {**cell, "decoding": {}}
+        return {"method": PLAIN, "settings": TfidfClassifier().get_params(), "decoding": {}}
+    path = setup.models[row.model]
+    named = {"method": row.method, "model": name_model(path), "seed": seed}
+    given = {"learning_rate": usual_rate(path), **setup.training}
     decoding = dict(row.decoding)
-    if setup.samples is not None and "samples" in decoding:
-        decoding["samples"] = setup.samples
-    cell["model"] = name_model(setup.models[row.model])
     if row.method == "classifier":
-        # As many steps as the others take: they see n + 1 orders of each example in an epoch.
-        epochs = {"epochs": (row.n_orders + 1) * TrainingSettings(**setup.training).epochs}
-        decoding = {"rule": "top-k", **decoding}
-        return {**cell, "training": {**epochs, **setup.classifier_training}, "seed": seed, "decoding": decoding}
-    cell |= {"n_orders": row.n_orders, "vocabulary": vocabulary, "training": dict(setup.training), "seed": seed}
+        # As many pairs of a text and a set as the others, which see n + 1 orders of each set in an epoch.
+        epochs = (row.n_orders + 1) * TrainingSettings(**setup.training).epochs
+        given = {"learning_rate": usual_rate(path), "epochs": epochs, **setup.classifier_training}
+        training = TrainingSettings(**given, seed=seed)
+        return {**named, "training": asdict(training), "decoding": {"rule": "top-k", **decoding}}
+    chosen = METHODS[row.method]
+    augmenter = SetAugmenter(ordering=chosen.ordering, n_orders=row.n_orders, size=bool(row.size), random_state=seed)
     if row.method != "set-search":
-        cell["size"] = row.size
-        cell["decoding"] = {"name": "greedy", "constrained": False, **decoding}
-    else:
-        cell["decoding"] = {"constrained": False, **decoding}
-    return cell
+        if setup.samples is not None and "samples" in decoding:
+            decoding["samples"] = setup.samples
+        decoding = asdict(Decoding(**{"constrained": False, "seed": seed, **decoding}))
+    return {
+        **named,
+        "augmenter": asdict(augmenter),
+        "vocabulary": vocabulary,
+        "training": asdict(TrainingSettings(**given, seed=seed)),
+        "decoding": decoding or {"constrained": False},
+    }
+
+
+def describe(cell: Cell) -> str:
+    """Say in a few words which training a cell is."""
+    parts = [cell["data"], cell["method"]]
+    if "augmenter" in cell:
+        parts += ["with size" if cell["augmenter"]["size"] else "without size", f"n = {cell['augmenter']['n_orders']}"]
+    return ", ".join(parts + ([f"seed {cell['seed']}"] if "seed" in cell else []))
+
+
+def describe_decoding(cell: Cell) -> str:
+    """Say in a few words how sets are got from what was trained."""
+    usual = {**asdict(Decoding()), "seed": cell.get("seed")} if "augmenter" in cell else {}
+    told = [f"{name} {value}" for name, value in cell["decoding"].items() if usual.get(name) != value]
+    return ", ".join(told) or "as usual"
 
 
 @cache
@@ -94,7 +133,7 @@ def name_model(model: str) -> str:
     if not folder.is_dir():
         return model
     digest = hashlib.blake2b(digest_size=4)
-    for path in sorted([*folder.glob("config.json"), *folder.glob("*.safetensors")]):
+    for path in sorted({path for pattern in _CONTENT for path in folder.glob(pattern)}):
         with path.open("rb") as stream:
             for block in iter(lambda: stream.read(1 << 22), b""):
                 digest.update(block)
@@ -134,13 +173,12 @@ class Trainings:
     def __call__(self, cells: Sequence[Cell]) -> Iterator[Result]:
         """Train, then give the result of each way of decoding."""
         benchmark = self.setup.load(cells[0]["data"])
-        place = self.folder / "models" / short_name(training_key(cells[0]))
         began = time.monotonic()
-        model = self._train(cells[0], benchmark, place)
+        model = self._train(cells[0], benchmark)
         seconds = getattr(model, "record_", {}).get("seconds", round(time.monotonic() - began, 1))
         for cell in cells:
             began = time.monotonic()
-            predictions = model.predict(benchmark.test, **_changes(cell))
+            predictions = model.predict(benchmark.test, **cell["decoding"])
             took = time.monotonic() - began
             _write(predictions, predictions_path(self.folder, cell))
             scores = evaluate(
@@ -157,36 +195,36 @@ class Trainings:
                 "train_seconds": seconds,
                 "predict_seconds": round(took, 1),
             }
-        if not self.setup.keep_models:
-            shutil.rmtree(place, ignore_errors=True)
 
-    def _train(self, cell: Cell, benchmark: Benchmark, place: Path) -> Any:
+    def _train(self, cell: Cell, benchmark: Benchmark) -> Any:
         if cell["method"] == PLAIN:
-            return TfidfClassifier().fit(benchmark.train, dev=benchmark.dev)
-        training = TrainingSettings(**cell["training"], seed=cell["seed"])
-        path = self._path(cell["model"])
+            return TfidfClassifier(**cell["settings"]).fit(benchmark.train, dev=benchmark.dev)
+        path, training = self._path(cell), TrainingSettings(**cell["training"])
         if cell["method"] == "classifier":
-            return make_model("classifier", path, training=training).fit(
-                benchmark.train, dev=benchmark.dev, folder=place, resume=True
-            )
+            classifier = make_model("classifier", path, training=training)
+            return classifier.fit(benchmark.train, dev=benchmark.dev, folder=self.place(cell), resume=True)
+        augmenter = SetAugmenter(**cell["augmenter"])
         model = make_model(
             cell["method"],
             path,
-            size=cell.get("size"),
-            augmenter=SetAugmenter(n_orders=cell["n_orders"], random_state=cell["seed"]),
+            size=augmenter.size,
+            augmenter=augmenter,
             training=training,
             vocabulary=cell["vocabulary"],
         )
-        return model.fit(benchmark.train, folder=place, resume=True)
+        return model.fit(benchmark.train, folder=self.place(cell), resume=True)
 
-    def _path(self, name: str) -> str:
-        return next(model for model in self.setup.models.values() if name_model(model) == name)
+    def place(self, cell: Cell) -> Path:
+        """Say where the model of a cell is kept."""
+        return self.folder / "models" / short_name(training_key(cell) + self._path(cell))
 
+    def forget(self, cell: Cell) -> None:
+        """Remove the model of a cell, unless models are kept."""
+        if cell["method"] != PLAIN and not self.setup.keep_models:
+            shutil.rmtree(self.place(cell), ignore_errors=True)
 
-def _changes(cell: Cell) -> dict[str, Any]:
-    """Say what is asked of predict; draws depend on the cell's seed."""
-    is_generator = cell["method"] in METHODS and cell["method"] not in ("classifier", "set-search")
-    return {**cell["decoding"], "seed": cell["seed"]} if is_generator else cell["decoding"]
+    def _path(self, cell: Cell) -> str:
+        return next(model for model in self.setup.models.values() if name_model(model) == cell["model"])
 
 
 def _chosen(model: Any, cell: Cell) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The scores of a result by name, and which one the paper compares methods by on each data set."""
 
+from typing import Any
+
 from setaug.benchmarks.names import parse_name
 from setaug.errors import FileError
 from setaug.experiments.cells import Result
@@ -18,9 +20,9 @@ TITLES = {
     "samples_f1": "samples F",
     "jaccard": "Jaccard",
     "agreement": "as many as stated",
-    "agreement_within_one": "within one",
+    "agreement_within_one": "stated within one",
     "accuracy": "size is right",
-    "accuracy_within_one": "within one",
+    "accuracy_within_one": "size within one",
     "repeated": "outputs with a repeat",
     "unknown": "with an unknown label",
     "present_f1_at_m": "present F1@M",
@@ -38,12 +40,22 @@ def own_score(data: str) -> str:
 
 def score_of(result: Result, name: str) -> float | None:
     """Look a score up, in per cent; None where a row has no such thing (a size, say)."""
-    try:
-        if name.startswith(("present_", "absent_")):
-            kind, _, rest = name.partition("_")
-            value = result["keyphrases"][kind][rest]
-        else:
-            value = result["sets"][name] if name in result["sets"] else result["sizes"][name]
-    except (KeyError, TypeError):
-        raise FileError(f"a result has no {name}: another version of setaug wrote it; use another folder.") from None
+    if name.startswith(("present_", "absent_")):
+        kind, _, rest = name.partition("_")
+        value = field_of(result, "keyphrases", kind, rest)
+    else:
+        value = field_of(result, "sets" if name in field_of(result, "sets") else "sizes", name)
     return None if value is None else 100 * float(value)
+
+
+def field_of(result: Result, *path: str) -> Any:
+    """Look something up in a result."""
+    found: Any = result
+    try:
+        for name in path:
+            found = found[name]
+    except (KeyError, TypeError):
+        raise FileError(
+            f"a result has no {' / '.join(path)}: another version of setaug wrote it; use another folder."
+        ) from None
+    return found

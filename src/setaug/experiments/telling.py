@@ -1,15 +1,23 @@
 """The page of an experiment: an overview, a detailed table for each data set, and what has to be said plainly."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
+from setaug.benchmarks.names import parse_name
 from setaug.experiments.comparison import N_ROUNDS, PAPER_LEVEL, TESTED, Difference
 from setaug.experiments.experiment import PLAIN, QUOTED, Experiment
 from setaug.experiments.measured import DataResults, Measured
 from setaug.experiments.page import Line, Page, Picture, Table
 from setaug.experiments.report import spread
 from setaug.experiments.runs import Setup
-from setaug.experiments.scores import TITLES
+from setaug.experiments.scores import TITLES, field_of
+from setaug.models.settings import TrainingSettings
+
+FAIR = ("baseline", "ours", "ablation", "extra")
+"""The rows of which one can be the best."""
+SHOWN = 0.1
+"""Points that tables show."""
 
 
 def make_page(
@@ -30,7 +38,8 @@ def make_page(
     ]
     if command:
         about.append(f"`{command}`")
-    return Page(title=experiment.title, about=about, tables=tables, pictures=pictures, closing=_trainings(found))
+    closing = [*experiment.notes, *_trainings(found)]
+    return Page(title=experiment.title, about=about, tables=tables, pictures=pictures, closing=closing)
 
 
 def _overview(experiment: Experiment, found: Sequence[DataResults]) -> Table:
@@ -41,7 +50,7 @@ def _overview(experiment: Experiment, found: Sequence[DataResults]) -> Table:
     best: dict[int, str] = {}
     for one in found:
         means = one.means()
-        fair = one.means("baseline", "ours", "extra")
+        fair = one.means(*FAIR)
         if fair:
             best[len(header)] = max(fair, key=fair.__getitem__)
         header.append(f"{one.data}: {TITLES[one.score]}")
@@ -59,7 +68,7 @@ def _overview(experiment: Experiment, found: Sequence[DataResults]) -> Table:
     for at, row in enumerate(shown):
         is_best = frozenset(place for place, name in best.items() if name == row.name)
         lines.append(Line([row.name, *(column[at] for column in columns)], row.role, is_best))
-    return Table("Overview", header, lines, [note for one in found for note in _plain_winner(one)])
+    return Table("Overview", header, lines, [note for one in found for note in _winners(one)])
 
 
 def _is_known(one: Measured) -> bool:
@@ -81,21 +90,23 @@ def _paper_value(paper: Mapping[str, float], score: str) -> str:
     return f"{paper['micro_f1']:.1f} (micro)" if "micro_f1" in paper and score in TESTED else ""
 
 
-def _plain_winner(found: DataResults) -> list[str]:
-    """Say it where something that only classifies is better than the paper's method."""
+def _winners(found: DataResults) -> list[str]:
+    """Say it where a baseline, or something that only classifies, is better than the paper's method."""
     ours = found.means("ours")
-    plain = {
-        name: mean
-        for name, mean in found.means("baseline", "extra").items()
-        if found.rows[name].row.method in (PLAIN, "classifier")
+    if not ours or found.score not in TESTED:
+        return []
+    best = max(ours, key=ours.__getitem__)
+    means = {name: mean for name, mean in found.means("baseline", "extra").items() if mean - ours[best] >= SHOWN / 2}
+    plain = {name: mean for name, mean in means.items() if found.rows[name].row.method in (PLAIN, "classifier")}
+    written = {
+        name: mean for name, mean in means.items() if name not in plain and found.rows[name].row.role == "baseline"
     }
-    if not ours or not plain or found.score not in TESTED:
-        return []
-    best, simple = max(ours, key=ours.__getitem__), max(plain, key=plain.__getitem__)
-    ahead = plain[simple] - ours[best]
-    if ahead <= 0:
-        return []
-    return [f"On {found.data} a plain classifier wins: {simple} is {ahead:.1f} points above {best}."]
+    said = []
+    for what, rows in (("a plain classifier wins", plain), ("a baseline that writes wins", written)):
+        if rows:
+            name = max(rows, key=rows.__getitem__)
+            said.append(f"On {found.data} {what}: {name} is {rows[name] - ours[best]:.1f} points above {best}.")
+    return said
 
 
 def _details(experiment: Experiment, setup: Setup, found: DataResults, folder: Path) -> Table:
@@ -127,22 +138,26 @@ def _tested(difference: Difference | None) -> list[str]:
 
 
 def _p(value: float) -> str:
-    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
+    return f"{value:.4f}" if value > 0.0002 else "≤ 0.0002"
 
 
 def _notes(found: DataResults, *, has_differences: bool) -> list[str]:
     first = found.results[0]
+    n_train, n_test = (field_of(first, name) for name in ("n_train", "n_test"))
     notes = [
-        f"{first['n_train']:,} training and {first['n_test']:,} test examples; macro scores are averaged over the "
-        f"{first['sets']['n_macro_labels']:,} labels in the test sets."
-        + (" In brackets: the paper." if found.has_paper else "")
+        f"{n_train:,} training and {n_test:,} test examples; macro scores are averaged over the "
+        f"{field_of(first, 'sets', 'n_macro_labels'):,} labels in the test sets."
+        + (" In brackets: the paper" if found.has_paper else "")
+        + (", which trained on all there are" if found.has_paper and parse_name(found.data).n_train else "")
+        + ("." if found.has_paper else "")
     ]
     if has_differences:
         notes.append(
             f"Differences are in {TITLES[found.score]}, to {found.strongest_baseline}, the strongest baseline here, "
             "for the seeds that both have. Paired: what the two predict for an example is exchanged "
             f"({N_ROUNDS:,} rounds, two-sided). Proportions: as the paper tests, one-sided, F taken for a share of the "
-            f"test examples; * where p < {PAPER_LEVEL:g}, its level."
+            f"test examples; * where p < {PAPER_LEVEL:g}, its level. Both are about these trained models (another seed "
+            "is another model), and not corrected for the number of rows."
         )
     missing = [name for name, one in found.rows.items() if not one.results and one.row.method != QUOTED]
     return [*notes, "Not run: " + "; ".join(missing) + "."] if missing else notes
@@ -151,7 +166,17 @@ def _notes(found: DataResults, *, has_differences: bool) -> list[str]:
 def _trainings(found: Sequence[DataResults]) -> list[str]:
     """Say what was trained, and how."""
     cells = [cell for one in found for row in one.rows.values() for cell in row.cells if "model" in cell]
-    ways = dict.fromkeys(
-        f"{cell['model']}" + "".join(f", {name} {value}" for name, value in cell["training"].items()) for cell in cells
-    )
-    return ["Trained, where it differs from the default: " + "; ".join(ways) + "."] if ways else []
+    usual = {**asdict(TrainingSettings()), "seed": None}
+    ways: dict[str, None] = {}
+    for cell in cells:
+        kind = "classifier" if cell["method"] == "classifier" else "writes sets"
+        told = [f"{name} {value}" for name, value in cell["training"].items() if name in usual and usual[name] != value]
+        ways[", ".join([f"{cell['model']} ({kind})", *(one for one in told if not one.startswith("seed "))])] = None
+    if not ways:
+        return []
+    return [
+        "Trained, with what differs from the default: " + "; ".join(ways) + ".",
+        "Models that write sets are taken as they are after the last epoch; dev data choose the checkpoint, k and "
+        "threshold of classifiers, and all there is to choose of TF-IDF, which also reads whole texts where the others "
+        "read their beginning.",
+    ]

@@ -120,7 +120,7 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
             self.model_,
             data,
             settings=self.training,
-            learning_rate=self.training.learning_rate or _usual_rate(self.model),
+            learning_rate=self.training.learning_rate or usual_rate(self.model),
             collate=collate,
             score=(lambda: self._dev_scores(dev)) if dev else None,
             folder=root,
@@ -143,7 +143,7 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _run_settings(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
         """Tell a run from others: the model's parameters and what it is trained on."""
-        return {**self._settings(), "data": _fingerprint(examples), "dev": _fingerprint(dev)}
+        return {**self._settings(), "data": fingerprint(examples), "dev": fingerprint(dev)}
 
     def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
         scores = score_sets([found.labels for found in self.predict(dev)], [example.labels for example in dev])
@@ -231,11 +231,13 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
 
 
-def _usual_rate(model: str) -> float:
+def usual_rate(model: str) -> float:
+    """Give the learning rate where none is named: the paper's, or what a model that starts from nothing needs."""
     return SHAPES[model].learning_rate if model in SHAPES else 1e-5
 
 
-def _fingerprint(examples: list[Example]) -> str:
+def fingerprint(examples: list[Example]) -> str:
+    """Name the texts and labels of examples, so that others have another name."""
     digest = blake2b(digest_size=8)
     for example in examples:
         digest.update(repr((example.text, example.labels)).encode(errors="surrogatepass"))

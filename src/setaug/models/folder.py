@@ -33,7 +33,7 @@ def is_main_process() -> bool:
 
 def versions() -> dict[str, str]:
     """Name the versions that a model was made with."""
-    packages = ("setaug", "torch", "transformers", "tokenizers", "accelerate", "numpy")
+    packages = ("setaug", "torch", "transformers", "tokenizers", "accelerate", "numpy", "scipy", "scikit-learn")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
