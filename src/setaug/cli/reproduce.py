@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> None:
         chosen = {name: _data_of(name, options.data, n_experiments=len(names)) for name in names}
         for name in set(names) - {GRAPHS}:
             check_rows(read_experiment(name), options.rows)
-        for one in {one for data in chosen.values() for one in data}:
+        for one in dict.fromkeys(one for data in chosen.values() for one in data):
             setup.load(one)
     for name, data in chosen.items():
         if not data:

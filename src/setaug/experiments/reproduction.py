@@ -16,7 +16,7 @@ from setaug.experiments.report import Panel, Series
 from setaug.experiments.runs import Setup, Trainings, group_cells, make_cells, training_key
 from setaug.experiments.scores import TITLES
 from setaug.experiments.telling import make_page
-from setaug.metrics import score_keyphrases
+from setaug.metrics import find_present
 from setaug.models.settings import Progress
 
 CELLS = "cells.jsonl"
@@ -80,7 +80,7 @@ def run_experiment(
     if experiment.has_picture:
         check_pictures()
     if experiment.vocabulary == "open":
-        score_keyphrases([], [], [])  # says what is missing before anything is trained
+        list(find_present([], []))  # says what is missing before anything is trained
     place = Path(folder)
     if only_report:
         done = read_results(place / CELLS)

@@ -1,6 +1,7 @@
 """The cells of an experiment on the benchmarks, and what running them means: train once, predict in several ways."""
 
 import hashlib
+import json
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,12 +70,16 @@ def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, lis
     known = {"data": data, "digest": _digest(setup.load(data))}
     return {
         row.name: [
-            {**known, **_make_cell(row, setup, seed, experiment.vocabulary)}
+            _as_json({**known, **_make_cell(row, setup, seed, experiment.vocabulary)})
             for seed in (setup.seeds if row.method != PLAIN else setup.seeds[:1])
         ]
         for row in experiment.rows
         if row.method == PLAIN or (row.model in setup.models and row.method != QUOTED)
     }
+
+
+def _as_json(cell: Cell) -> Cell:
+    return dict(json.loads(json.dumps(cell)))
 
 
 def _digest(benchmark: Benchmark) -> str:
