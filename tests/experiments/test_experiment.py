@@ -28,7 +28,7 @@ def test_files_hold_together(name: str) -> None:
     assert set(experiment.columns) <= TITLES.keys()
     assert experiment.score is None or experiment.score in TITLES
     assert experiment.relative_to is None or experiment.relative_to in names
-    assert {row.method for row in experiment.rows} <= {*METHODS, PLAIN, QUOTED}
+    assert {row.method for row in experiment.rows} <= {*METHODS, *PLAIN, QUOTED}
     extra = [row.role == "extra" for row in experiment.rows]
     assert extra == sorted(extra)  # what is not in the paper comes last
     for data, rows in experiment.paper.items():

@@ -16,8 +16,8 @@ ROLES = {
     "oracle": "told what nobody can know",
 }
 MODELS = ("encoder-decoder", "encoder")
-PLAIN = "tf-idf"
-"""The baseline without a pretrained model; it has no seed."""
+PLAIN = ("tf-idf", "most-frequent")
+"""The baselines without a pretrained model; they have no seed."""
 QUOTED = "none"
 """A row that is only quoted from the paper."""
 
@@ -28,7 +28,7 @@ class Row:
 
     name: str
     method: str
-    """One of `METHODS`, ``tf-idf``, or ``none`` where the paper's values are all there is."""
+    """One of `METHODS`, one of `PLAIN`, or ``none`` where the paper's values are all there is."""
     size: bool | None = None
     n_orders: int = 2
     model: str = "encoder-decoder"

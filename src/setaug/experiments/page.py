@@ -14,13 +14,13 @@ STYLE = """
   :root { --ink: #e8edf2; --soft: #9aa7b4; --line: #39434d; --back: #14181d; --ours: #1b2c47 }
 }
 body { font: 15px/1.5 system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif; color: var(--ink);
-  background: var(--back); max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
+  background: var(--back); max-width: 110rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 0.5rem 0 }
 th, td { border-bottom: 1px solid var(--line); padding: 0.25rem 0.7rem; text-align: right; white-space: nowrap }
 th:first-child, td:first-child { text-align: left }
-thead th { color: var(--soft); font-weight: 600 }
+thead th { color: var(--soft); font-weight: 600; white-space: normal; vertical-align: bottom }
 tbody th { font-weight: 400 } tr.ours { background: var(--ours) } tr.extra th, tr.oracle th { font-style: italic }
 code { background: var(--ours); padding: 0.1rem 0.3rem; border-radius: 3px; overflow-wrap: anywhere }
 p { max-width: 60rem } figure { margin: 1.5rem 0 } figcaption { color: var(--soft) }

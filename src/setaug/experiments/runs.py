@@ -16,6 +16,7 @@ from setaug.augmenter import SetAugmenter
 from setaug.benchmarks import Benchmark, load_benchmark
 from setaug.decoding.settings import Decoding
 from setaug.experiments.cells import Cell, Result, cell_key
+from setaug.experiments.constant import MostFrequent
 from setaug.experiments.experiment import PLAIN, QUOTED, Experiment, Row
 from setaug.files import open_output
 from setaug.linear import TfidfClassifier
@@ -27,6 +28,7 @@ from setaug.models.scratch import SHAPES
 from setaug.models.settings import SEEDS, TrainingSettings
 from setaug.predictions import Prediction
 
+_PLAIN: dict[str, Any] = {"tf-idf": TfidfClassifier, "most-frequent": MostFrequent}
 _CONTENT = ("config.json", "*.safetensors", "tokenizer*", "*.model", "vocab*", "merges.txt")
 """The files that make a model what it is."""
 
@@ -71,10 +73,10 @@ def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, lis
     return {
         row.name: [
             _as_json({**known, **_make_cell(row, setup, seed, experiment.vocabulary)})
-            for seed in (setup.seeds if row.method != PLAIN else setup.seeds[:1])
+            for seed in (setup.seeds if row.method not in PLAIN else setup.seeds[:1])
         ]
         for row in experiment.rows
-        if row.method == PLAIN or (row.model in setup.models and row.method != QUOTED)
+        if row.method in PLAIN or (row.model in setup.models and row.method != QUOTED)
     }
 
 
@@ -89,8 +91,8 @@ def _digest(benchmark: Benchmark) -> str:
 
 def _make_cell(row: Row, setup: Setup, seed: int, vocabulary: str) -> Cell:
     """Say everything that a result depends on, also what is left as it is by default."""
-    if row.method == PLAIN:
-        return {"method": PLAIN, "settings": TfidfClassifier().get_params(), "decoding": {}}
+    if row.method in PLAIN:
+        return {"method": row.method, "settings": _PLAIN[row.method]().get_params(), "decoding": dict(row.decoding)}
     path = setup.models[row.model]
     named = {"method": row.method, "model": name_model(path), "seed": seed}
     given = {"learning_rate": usual_rate(path), **setup.training}
@@ -202,8 +204,8 @@ class Trainings:
             }
 
     def _train(self, cell: Cell, benchmark: Benchmark) -> Any:
-        if cell["method"] == PLAIN:
-            return TfidfClassifier(**cell["settings"]).fit(benchmark.train, dev=benchmark.dev)
+        if cell["method"] in PLAIN:
+            return _PLAIN[cell["method"]](**cell["settings"]).fit(benchmark.train, dev=benchmark.dev)
         path, training = self._path(cell), TrainingSettings(**cell["training"])
         if cell["method"] == "classifier":
             classifier = make_model("classifier", path, training=training)
@@ -225,7 +227,7 @@ class Trainings:
 
     def forget(self, cell: Cell) -> None:
         """Remove the model of a cell, unless models are kept."""
-        if cell["method"] != PLAIN and not self.setup.keep_models:
+        if cell["method"] not in PLAIN and not self.setup.keep_models:
             shutil.rmtree(self.place(cell), ignore_errors=True)
 
     def _path(self, cell: Cell) -> str:
@@ -236,7 +238,9 @@ def _chosen(model: Any, cell: Cell) -> dict[str, Any]:
     """Tell what a model chose by dev data."""
     if cell["method"] == "classifier":
         return {"chosen": {"threshold": model.threshold_, "top_k": model.top_k_}}
-    return {"chosen": asdict(model.trial_)} if cell["method"] == PLAIN else {}
+    if cell["method"] in PLAIN:
+        return {"chosen": {"k": model.k_} if isinstance(model, MostFrequent) else asdict(model.trial_)}
+    return {}
 
 
 def _write(predictions: Sequence[Prediction], path: Path) -> None:

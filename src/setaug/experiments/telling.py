@@ -97,7 +97,7 @@ def _winners(found: DataResults) -> list[str]:
         return []
     best = max(ours, key=ours.__getitem__)
     means = {name: mean for name, mean in found.means("baseline", "extra").items() if mean - ours[best] >= SHOWN / 2}
-    plain = {name: mean for name, mean in means.items() if found.rows[name].row.method in (PLAIN, "classifier")}
+    plain = {name: mean for name, mean in means.items() if found.rows[name].row.method in (*PLAIN, "classifier")}
     written = {
         name: mean for name, mean in means.items() if name not in plain and found.rows[name].row.role == "baseline"
     }
