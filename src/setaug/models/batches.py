@@ -107,7 +107,7 @@ def cut(tokenizer: Any, texts: list[str], limit: int) -> tuple[list[list[int]], 
     """Cut texts into tokens, at most so many each; also say how many texts were longer."""
     if not texts:
         return [], 0
-    whole = tokenizer(texts)["input_ids"]
+    whole = tokenizer(texts, verbose=False)["input_ids"]  # no warning: what is too long is cut below
     n_long = sum(len(ids) > limit for ids in whole)
     return (tokenizer(texts, truncation=True, max_length=limit)["input_ids"] if n_long else whole), n_long
 
