@@ -158,7 +158,8 @@ def test_a_training_gives_a_result_for_each_way_of_decoding(tmp_path: Path) -> N
         assert "commit" in line
         assert line["seconds"] >= 0
         assert (line["result"]["n_train"], line["result"]["n_test"]) == (SIZES["train"], SIZES["test"])
-        predictions = list(read_predictions(predictions_path(out, line["cell"])))
+        assert out / line["result"]["predictions"] == predictions_path(out, line["cell"])
+        predictions = list(read_predictions(out / line["result"]["predictions"]))
         assert evaluate(predictions, test).as_dict()["sets"] == pytest.approx(line["result"]["sets"])
     assert "threshold" in lines[3]["result"]["chosen"]
     assert lines[4]["result"]["chosen"]["classifier"]

@@ -187,7 +187,8 @@ class Trainings:
             began = time.monotonic()
             predictions = model.predict(benchmark.test, **cell["decoding"])
             took = time.monotonic() - began
-            _write(predictions, predictions_path(self.folder, cell))
+            path = predictions_path(self.folder, cell)
+            _write(predictions, path)
             scores = evaluate(
                 predictions,
                 benchmark.test,
@@ -201,6 +202,7 @@ class Trainings:
                 **_chosen(model, cell),
                 "train_seconds": seconds,
                 "predict_seconds": round(took, 1),
+                "predictions": path.relative_to(self.folder).as_posix(),
             }
 
     def _train(self, cell: Cell, benchmark: Benchmark) -> Any:
