@@ -78,7 +78,7 @@ def test_an_order_has_the_probability_that_the_model_gives_its_tokens(kind, toke
         bits = sum(row.log_softmax(0)[token].item() for row, token in zip(logits, target, strict=True)) / log(2)
         assert found.bound == pytest.approx(bits, rel=1e-4)
         assert found.allowed == found.bound
-        assert found.exact > found.bound or len(example.labels) < 2
+        assert found.exact >= found.bound  # the other orders may be too improbable to change a number
 
 
 # --- a trained model --------------------------------------------------------------------------------------------------
