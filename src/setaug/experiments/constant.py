@@ -7,11 +7,9 @@ from sklearn.base import BaseEstimator
 
 from setaug.examples import Example
 from setaug.metrics import score_sets
+from setaug.models.classifier import TOP_K
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
-
-TOP_K = (1, 3, 5, 10, 50)
-"""The numbers of labels that the paper tries on the dev data."""
 
 
 class MostFrequent(BaseEstimator):  # type: ignore[misc]
