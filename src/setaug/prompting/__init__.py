@@ -1,0 +1,1 @@
+"""Few-shot prompts for language models, and answers that are read as sets."""
