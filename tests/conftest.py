@@ -26,6 +26,15 @@ def generator_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def causal_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from setaug.models import SetGenerator, TrainingSettings
+
+    folder = tmp_path_factory.mktemp("models") / "causal"
+    SetGenerator("mini-causal", training=TrainingSettings(epochs=2, seed=1)).fit(EXAMPLES, dev=DEV, folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from setaug.models import SetClassifier, TrainingSettings
 
@@ -48,6 +57,20 @@ def generator(generator_folder: Path) -> "SetGenerator":
     from setaug.models import SetGenerator
 
     return SetGenerator.from_pretrained(generator_folder)
+
+
+@pytest.fixture(scope="session")
+def causal(causal_folder: Path) -> "SetGenerator":
+    from setaug.models import SetGenerator
+
+    return SetGenerator.from_pretrained(causal_folder)
+
+
+@pytest.fixture(params=["generator", "causal"])
+def writer(request: pytest.FixtureRequest) -> "SetGenerator":
+    """Each kind of model that writes sets."""
+    model: SetGenerator = request.getfixturevalue(request.param)
+    return model
 
 
 @pytest.fixture(scope="session")

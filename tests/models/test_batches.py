@@ -2,22 +2,19 @@
 
 import torch
 
-from setaug.models.batches import IGNORED, Collator, LengthGroups, cut
+from setaug.models.batches import LengthGroups, cut, pad_inputs
 from setaug.models.scratch import train_tokenizer
 
 LENGTHS = [int(n) for n in torch.randint(1, 50, (200,), generator=torch.Generator().manual_seed(0))]
 
 
-def test_a_batch_has_a_row_per_example_and_one_per_target():
-    batch = Collator(1)(
-        [{"input_ids": [5, 1, 2], "targets": [[7, 2]]}, {"input_ids": [2], "targets": [[2], [8, 9, 2]]}]
-    )
-    assert {name: values.tolist() for name, values in batch.items()} == {
-        "input_ids": [[5, 1, 2], [2, 1, 1]],
-        "attention_mask": [[1, 1, 1], [1, 0, 0]],
-        "n_targets": [1, 2],
-        "labels": [[7, 2, IGNORED], [2, IGNORED, IGNORED], [8, 9, 2]],
-    }
+def test_inputs_are_padded_behind_or_before():
+    for side, ids, mask in (
+        ("right", [[5, 1, 2], [2, 1, 1]], [[1, 1, 1], [1, 0, 0]]),
+        ("left", [[5, 1, 2], [1, 1, 2]], [[1, 1, 1], [0, 0, 1]]),
+    ):
+        batch = pad_inputs([[5, 1, 2], [2]], 1, side=side)
+        assert {name: values.tolist() for name, values in batch.items()} == {"input_ids": ids, "attention_mask": mask}
 
 
 def test_similar_lengths_stand_together_and_each_once():

@@ -164,7 +164,7 @@ def test_set_search_finds_the_labels_with_the_highest_probability(search):
     prompt = search.tokenizer_(TEXTS[0], return_tensors="pt")["input_ids"]
     scores = {}
     for label in search.labels_:
-        target = torch.tensor([search._writer.target(search.tokenizer_(label, add_special_tokens=False)["input_ids"])])
+        target = torch.tensor(search._writer.layout.targets([[label]])[0])
         with torch.inference_mode():
             loss = search.model_(input_ids=prompt, labels=target).loss
         scores[label] = -loss.item()  # the mean over its tokens, as a beam search ranks

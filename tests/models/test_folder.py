@@ -3,16 +3,24 @@
 import json
 import os
 import shutil
+from copy import deepcopy
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForSequenceClassification, EncoderDecoderConfig, EncoderDecoderModel
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    BertConfig,
+    BertLMHeadModel,
+    EncoderDecoderConfig,
+    EncoderDecoderModel,
+)
 
 from setaug.errors import ModelError, SetAugError
 from setaug.models import SetClassifier, SetGenerator, TrainingSettings, load_model
 from setaug.models import folder as folders
-from setaug.models.pretrained import load_encoder_decoder, load_for_classification
+from setaug.models.pretrained import load_for_classification, load_for_generation
 from tests.conftest import DEV, EXAMPLES
 from tests.tiny import make_model, make_tokenizer
 
@@ -169,13 +177,23 @@ def test_a_missing_folder_is_told(tmp_path):
 # --- pretrained -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "tokens"), [("bart", "bytes"), ("t5", "unigram"), ("bart", "wordpiece")])
-def test_any_encoder_decoder_can_be_trained(kind, tokens, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "tokens"),
+    [
+        ("bart", "bytes"),
+        ("t5", "unigram"),
+        ("bart", "wordpiece"),
+        ("gpt2", "bytes"),
+        ("llama", "unigram"),
+        ("gpt2", "words"),
+    ],
+)
+def test_any_encoder_decoder_or_causal_model_can_be_trained(kind, tokens, tmp_path):
     name = save(make_model(kind), tmp_path, tokens)
     model = SetGenerator(name, training=SHORT).fit(EXAMPLES[:8], dev=DEV[:2])
     assert model.record_["n_updates"] == 1
     assert all(one.size == len(one.labels) for one in model.predict(DEV[:2]))
-    assert model._writer.prefix == ((0,) if kind == "bart" else ())
+    assert model._writer.layout.prefix == ((0,) if kind == "bart" else ())
 
 
 @pytest.mark.filterwarnings("error")
@@ -194,7 +212,7 @@ def test_settings_of_another_task_are_dropped(tmp_path):
     model = make_model("bart")
     model.generation_config.update(num_beams=4, min_length=50, no_repeat_ngram_size=3)
     try:
-        loaded, _ = load_encoder_decoder(save(model, tmp_path))
+        loaded, _ = load_for_generation(save(model, tmp_path))
     finally:
         model.generation_config.update(num_beams=None, min_length=None, no_repeat_ngram_size=None)
     kept = loaded.generation_config
@@ -202,23 +220,49 @@ def test_settings_of_another_task_are_dropped(tmp_path):
     assert (kept.forced_bos_token_id, kept.eos_token_id, kept.decoder_start_token_id) == (0, 2, 2)
 
 
-def test_weights_in_half_precision_are_trained_in_full(tmp_path):
-    from copy import deepcopy
+def test_a_causal_model_keeps_nothing_of_its_own_settings_but_the_end(tmp_path):
+    model, tokenizer = deepcopy(make_model("llama")), deepcopy(make_tokenizer("bytes"))
+    model.generation_config.update(
+        do_sample=True, temperature=0.6, max_length=20, repetition_penalty=1.3, eos_token_id=[7, 2], pad_token_id=None
+    )
+    model.save_pretrained(tmp_path)
+    tokenizer.pad_token = None
+    tokenizer.save_pretrained(tmp_path)
+    loaded, _ = load_for_generation(str(tmp_path))
+    kept = loaded.generation_config.to_diff_dict()
+    kept.pop("transformers_version")
+    assert kept == {"eos_token_id": 2, "pad_token_id": 2}
+    assert loaded.config.pad_token_id == 2
 
+
+def test_weights_in_half_precision_are_trained_in_full(tmp_path):
     name = save(deepcopy(make_model("t5")).bfloat16(), tmp_path, "unigram")
-    assert load_encoder_decoder(name)[0].dtype == torch.float32
+    assert load_for_generation(name)[0].dtype == torch.float32
     assert load_for_classification(name, ["a", "b"])[0].dtype == torch.float32
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+@pytest.mark.parametrize("kind", ["bert", "distilbert"])
 def test_a_model_of_another_kind_is_refused_by_a_generator(kind, tmp_path):
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    model = make_model("gpt2") if kind == "gpt2" else BertForSequenceClassification(BertConfig(vocab_size=400, **sizes))
-    name = save(model, tmp_path)
-    with pytest.raises(ModelError, match=f"is no encoder-decoder \\(it is of the kind '{kind}'\\)"):
+    config = AutoConfig.for_model(kind, vocab_size=400, **sizes)
+    name = save(AutoModelForSequenceClassification.from_config(config), tmp_path)
+    wanted = rf"is neither an encoder-decoder nor a causal language model \(it is of the kind '{kind}'\); [^\n]+$"
+    with pytest.raises(ModelError, match=wanted):
         SetGenerator(name, training=SHORT).fit(EXAMPLES[:4])
-    classifier = SetClassifier(name, training=SHORT).fit(EXAMPLES[:4]) if kind == "bert" else None
-    assert classifier is None or len(classifier.predict(DEV[:2])) == 2
+    assert len(SetClassifier(name, training=SHORT).fit(EXAMPLES[:4]).predict(DEV[:2])) == 2
+
+
+def test_an_encoder_that_was_made_a_decoder_is_a_causal_model(tmp_path):
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    model = BertLMHeadModel(BertConfig(vocab_size=400, is_decoder=True, **sizes))
+    assert load_for_generation(save(model, tmp_path))[0].config.is_decoder
+
+
+def test_a_classifier_refuses_a_causal_model_from_nothing():
+    with pytest.raises(
+        ModelError, match=r"tiny-causal writes sets and cannot score labels; for a classifier take tiny"
+    ):
+        SetClassifier("tiny-causal", training=SHORT).fit(EXAMPLES[:4])
 
 
 @pytest.mark.parametrize(
@@ -236,7 +280,7 @@ def test_a_model_of_another_kind_is_refused_by_a_generator(kind, tmp_path):
 def test_a_model_that_is_not_there_is_told_in_one_line(name, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    for load in (load_encoder_decoder, lambda name: load_for_classification(name, ["a"])):
+    for load in (load_for_generation, lambda name: load_for_classification(name, ["a"])):
         with pytest.raises(ModelError, match=message) as told:
             load(name)
         assert "\n" not in str(told.value)

@@ -1,4 +1,4 @@
-"""Writing with any encoder-decoder: labels that a tokenizer spells in its own way, and models with little room."""
+"""Writing with any model: labels that a tokenizer spells in its own way, and models with little room."""
 
 import sys
 from copy import deepcopy
@@ -11,21 +11,15 @@ from setaug.decoding.settings import Decoding
 from setaug.errors import ModelError
 from setaug.models.adapters import add_adapters
 from setaug.models.generation import Writer
-from setaug.models.pretrained import load_encoder_decoder
+from setaug.models.layouts import Causal, EncoderDecoder, make_layout
+from setaug.models.pretrained import load_for_generation
 from tests.tiny import LABELS, make_model, make_tokenizer
 
 
 def make_writer(kind, tokens, labels=LABELS, codec=None):
-    return Writer(
-        model=make_model(kind),
-        tokenizer=make_tokenizer(tokens),
-        codec=codec or SetCodec(),
-        labels=labels,
-        largest=5,
-        max_source_length=20,
-        max_target_length=40,
-        max_label_tokens=8,
-    )
+    lengths = {"max_source_length": 20, "max_target_length": 40}
+    layout = make_layout(make_model(kind), make_tokenizer(tokens), around_text=("", ""), **lengths)
+    return Writer(layout=layout, codec=codec or SetCodec(), labels=labels, largest=5, max_label_tokens=8)
 
 
 def test_labels_are_found_by_what_the_tokenizer_makes_of_them():
@@ -36,21 +30,28 @@ def test_labels_are_found_by_what_the_tokenizer_makes_of_them():
     assert read.unknown == ("volleyball",)
 
 
-def test_what_a_model_has_no_room_for_is_read_as_far_as_it_goes(monkeypatch):
-    writer = make_writer("bart", "bytes")
-    monkeypatch.setattr(Writer, "_room", lambda self, limit: 8)
+@pytest.mark.parametrize(("kind", "layout"), [("bart", EncoderDecoder), ("gpt2", Causal)])
+def test_what_a_model_has_no_room_for_is_read_as_far_as_it_goes(kind, layout, monkeypatch):
+    writer = make_writer(kind, "bytes")
+    monkeypatch.setattr(layout, "room", lambda self, n_tokens, prompt_length: 8)
     written = writer.write(["a match"], Decoding(size_is=5))[0][0]
     assert written.size == 5
     assert len(written.labels) < 5
 
 
 def test_a_model_stays_within_the_places_it_knows():
-    assert make_writer("bart", "bytes")._room(5000) == 1022
-    assert make_writer("bart", "bytes")._room(50) == 50
-    assert make_writer("t5", "unigram")._room(5000) == 5000
+    def room(kind, n_tokens):
+        return make_writer(kind, "bytes").layout.room(n_tokens, prompt_length=20)
+
+    assert room("bart", 5000) == 1022
+    assert room("bart", 50) == room("gpt2", 50) == 50
+    assert room("t5", 5000) == 5000
+    assert room("gpt2", 5000) == 1004
 
 
-@pytest.mark.parametrize(("kind", "tokens"), [("t5", "unigram"), ("bart", "bytes")])
+@pytest.mark.parametrize(
+    ("kind", "tokens"), [("t5", "unigram"), ("bart", "bytes"), ("gpt2", "bytes"), ("llama", "words")]
+)
 def test_many_sets_per_text_come_in_the_order_of_the_texts(kind, tokens):
     writer = make_writer(kind, tokens)
     texts = ["a match in New York", "x", "the zoo has an apple", "event"]
@@ -81,7 +82,7 @@ def test_a_model_that_names_no_start_is_refused(tmp_path):
     with pytest.raises(
         ModelError, match="names no decoder_start_token_id, without which it cannot be trained to write"
     ):
-        load_encoder_decoder(str(tmp_path))
+        load_for_generation(str(tmp_path))
 
 
 def test_without_peft_the_pip_line_is_shown(monkeypatch):

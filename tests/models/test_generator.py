@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 from sklearn.base import clone
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from setaug import DataError, Example, SetAugmenter
 from setaug.decoding.choice import CHOICES
@@ -78,22 +78,22 @@ def test_sets_without_labels_are_trained_on_too():
     assert model.record_["left_out_without_target"] == 0
 
 
-def test_texts_examples_and_rows_are_predicted_alike(generator):
-    wanted = generator.predict(TEXTS)
-    assert [one.labels for one in wanted] == [one.labels for one in generator.predict(iter(DEV))]
+def test_texts_examples_and_rows_are_predicted_alike(writer):
+    wanted = writer.predict(TEXTS)
+    assert [one.labels for one in wanted] == [one.labels for one in writer.predict(iter(DEV))]
     rows = [{"text": text, "id": f"row {at}"} for at, text in enumerate(TEXTS)]
-    from_rows = generator.predict(rows)
+    from_rows = writer.predict(rows)
     assert [(one.labels, one.id) for one in from_rows] == [(one.labels, f"row {at}") for at, one in enumerate(wanted)]
-    assert [one.id for one in generator.predict(DEV)] == [one.id for one in DEV]
-    assert generator.predict([]) == []
+    assert [one.id for one in writer.predict(DEV)] == [one.id for one in DEV]
+    assert writer.predict([]) == []
     with pytest.raises(TypeError, match="expected texts, got the string 'one text'"):
-        generator.predict("one text")
+        writer.predict("one text")
     with pytest.raises(DataError, match='line 2 of the data: field "text" is missing'):
-        generator.predict([{"text": "a"}, {"body": "b"}])
+        writer.predict([{"text": "a"}, {"body": "b"}])
 
 
-def test_batches_do_not_change_what_is_written(generator):
-    assert generator.predict(TEXTS, batch_size=1) == generator.predict(TEXTS)
+def test_batches_do_not_change_what_is_written(writer):
+    assert writer.predict(TEXTS, batch_size=1) == writer.predict(TEXTS)
 
 
 def test_the_score_is_the_mean_f1(generator):
@@ -101,9 +101,9 @@ def test_the_score_is_the_mean_f1(generator):
     assert generator.score(DEV) == wanted == generator.score(TEXTS, [set(one.labels) for one in DEV])
 
 
-def test_progress_is_told(generator):
+def test_progress_is_told(writer):
     told = []
-    generator.predict(TEXTS, batch_size=5, progress=lambda *now: told.append(now))
+    writer.predict(TEXTS, batch_size=5, progress=lambda *now: told.append(now))
     assert told == [("writing", 5, 12), ("writing", 10, 12), ("writing", 12, 12)]
 
 
@@ -111,13 +111,13 @@ def test_progress_is_told(generator):
 
 
 @pytest.mark.parametrize("name", DECODINGS)
-def test_with_the_constraint_on_each_output_is_a_set(generator, name):
-    found = generator.predict(TEXTS, name=name, n_beams=3, top_k=10, top_p=0.9, temperature=1.5)
-    sizes = evaluate(found, DEV, vocabulary=generator.labels_).sizes
+def test_with_the_constraint_on_each_output_is_a_set(writer, name):
+    found = writer.predict(TEXTS, name=name, n_beams=3, top_k=10, top_p=0.9, temperature=1.5)
+    sizes = evaluate(found, DEV, vocabulary=writer.labels_).sizes
     assert (sizes.repeated, sizes.unknown, sizes.malformed, sizes.agreement) == (0, 0, 0, 1)
     assert sizes.n_stated == len(DEV)
-    assert all(len(one.labels) <= generator.largest_ for one in found)
-    assert [generator.augmenter.codec.decode(one.generation).labels for one in found] == [one.labels for one in found]
+    assert all(len(one.labels) <= writer.largest_ for one in found)
+    assert [writer.augmenter.codec.decode(one.generation).labels for one in found] == [one.labels for one in found]
 
 
 def test_another_way_to_decode_gives_something_else(generator):
@@ -136,8 +136,8 @@ def test_another_way_to_decode_gives_something_else(generator):
         ({"min_size": 2, "max_size": 3, "name": "random"}, {2, 3}),
     ],
 )
-def test_sizes_can_be_asked_for(generator, changes, allowed):
-    found = generator.predict(TEXTS, **changes)
+def test_sizes_can_be_asked_for(writer, changes, allowed):
+    found = writer.predict(TEXTS, **changes)
     assert {len(one.labels) for one in found} <= allowed
     assert all(one.size == len(set(one.labels)) for one in found)
 
@@ -189,12 +189,12 @@ def test_free_text_is_read_with_its_flaws(generator, text, wanted):
 
 
 @pytest.mark.parametrize("choose", CHOICES)
-def test_samples_give_probabilities(generator, choose):
-    found = generator.predict(TEXTS, samples=9, choose=choose, threshold=0.3)
+def test_samples_give_probabilities(writer, choose):
+    found = writer.predict(TEXTS, samples=9, choose=choose, threshold=0.3)
     for one in found:
         assert all(0 < share <= 1 for share in one.probabilities.values())
         assert sum(one.sizes.values()) == pytest.approx(1)
-        assert set(one.labels) <= one.probabilities.keys() <= set(generator.labels_)
+        assert set(one.labels) <= one.probabilities.keys() <= set(writer.labels_)
         assert one.unknown == ()
         ranked = [one.probabilities[label] for label in one.labels]
         assert ranked == sorted(ranked, reverse=True)
@@ -203,23 +203,30 @@ def test_samples_give_probabilities(generator, choose):
         assert Prediction.from_row(json.loads(json.dumps(one.as_row()))) == one
 
 
-def test_the_sizes_are_the_models_own_distribution(generator):
-    """By hand: the probability of the size's tokens and the one behind them, one text and one size at a time."""
-    found = generator.predict(TEXTS[:3], samples=1)
+def next_logits(generator, text, written):
+    """Give the model's scores for what comes behind what was written for a text."""
     model, tokenizer = generator.model_, generator.tokenizer_
+    with torch.inference_mode():
+        if not model.config.is_encoder_decoder:
+            prompt = tokenizer(f"{text}\n", add_special_tokens=False)["input_ids"]
+            return model(input_ids=torch.tensor([prompt + written])).logits[0, -1]
+        ids = torch.tensor([[model.config.decoder_start_token_id, *written]])
+        return model(input_ids=torch.tensor([tokenizer(text)["input_ids"]]), decoder_input_ids=ids).logits[0, -1]
+
+
+def test_the_sizes_are_the_models_own_distribution(writer):
+    """By hand: the probability of the size's tokens and the one behind them, one text and one size at a time."""
+    generator, tokenizer = writer, writer.tokenizer_
+    found = generator.predict(TEXTS[:3], samples=1)
     for text, one in zip(TEXTS[:3], found, strict=True):
-        inputs = tokenizer(text, return_tensors="pt")
-        inputs.pop("token_type_ids", None)
         chances = {}
         for size in range(generator.largest_ + 1):
             whole = tokenizer(generator.augmenter.codec.encode(generator.labels_[:size]))["input_ids"]
             opening = whole[: len(tokenizer(str(size))["input_ids"])]  # its last token is the one that ends the size
-            chance, decoded = 1.0, [model.config.decoder_start_token_id]
-            for token in opening:
-                with torch.inference_mode():
-                    logits = model(**inputs, decoder_input_ids=torch.tensor([decoded])).logits[0, -1]
+            chance = 1.0
+            for at, token in enumerate(opening):
+                logits = next_logits(generator, text, opening[:at])
                 chance *= torch.softmax(logits.double(), dim=-1)[token].item()
-                decoded.append(token)
             chances[size] = chance
         total = math.fsum(chances.values())
         assert one.sizes == pytest.approx({size: chance / total for size, chance in chances.items()}, rel=1e-4)
@@ -233,32 +240,32 @@ def test_without_sizes_or_constraint_the_drawn_sizes_count():
     assert all(one.size is None for one in model.predict(TEXTS[:3]))
 
 
-def test_sampling_repeats_and_leaves_the_global_generator_alone(generator):
-    generator.model_.train()
+def test_sampling_repeats_and_leaves_the_global_generator_alone(writer):
+    writer.model_.train()
     state = torch.get_rng_state()
-    one = generator.predict(TEXTS, samples=4, seed=3)
+    one = writer.predict(TEXTS, samples=4, seed=3)
     assert torch.equal(torch.get_rng_state(), state)
     torch.manual_seed(99)
-    assert generator.predict(TEXTS, samples=4, seed=3) == one
-    assert generator.predict(TEXTS, samples=4, seed=4) != one
-    assert generator.model_.training
-    generator.model_.eval()
+    assert writer.predict(TEXTS, samples=4, seed=3) == one
+    assert writer.predict(TEXTS, samples=4, seed=4) != one
+    assert writer.model_.training
+    writer.model_.eval()
 
 
-def test_calibrated_probabilities_come_back_from_a_folder(generator, tmp_path):
-    raw = generator.predict(DEV, samples=8)
-    generator.calibrate(DEV, samples=8)
+def test_calibrated_probabilities_come_back_from_a_folder(writer, tmp_path):
+    raw = writer.predict(DEV, samples=8)
+    writer.calibrate(DEV, samples=8)
     try:
-        found = generator.predict(DEV, samples=8)
+        found = writer.predict(DEV, samples=8)
         for before, after in zip(raw, found, strict=True):
-            wanted = generator.calibration_(before.probabilities)
+            wanted = writer.calibration_(before.probabilities)
             assert after.probabilities == wanted
-        generator.save_pretrained(tmp_path / "calibrated")
+        writer.save_pretrained(tmp_path / "calibrated")
         again = SetGenerator.from_pretrained(tmp_path / "calibrated")
         assert again.predict(DEV, samples=8) == found
-        assert generator.calibrate(DEV, samples=8).predict(DEV, samples=8) == found
+        assert writer.calibrate(DEV, samples=8).predict(DEV, samples=8) == found
     finally:
-        generator.calibration_ = None
+        writer.calibration_ = None
 
 
 # --- vocabularies -----------------------------------------------------------------------------------------------------
@@ -293,7 +300,9 @@ def test_labels_of_all_kinds_are_written_and_read():
 # --- a folder ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_gives_the_same_model_back(generator_folder, generator, tmp_path):
+@pytest.mark.parametrize("kind", ["generator", "causal"])
+def test_a_folder_gives_the_same_model_back(kind, request, tmp_path):
+    generator, generator_folder = request.getfixturevalue(kind), request.getfixturevalue(f"{kind}_folder")
     generator.save_pretrained(tmp_path / "copy")
     again = SetGenerator.from_pretrained(tmp_path / "copy")
     assert again.predict(DEV) == generator.predict(DEV)
@@ -305,13 +314,15 @@ def test_a_folder_gives_the_same_model_back(generator_folder, generator, tmp_pat
     assert (tmp_path / "copy" / "setaug.json").read_bytes() == (generator_folder / "setaug.json").read_bytes()
 
 
-def test_the_folder_is_one_of_transformers_without_pickles(generator_folder, generator):
-    model = AutoModelForSeq2SeqLM.from_pretrained(generator_folder)
+@pytest.mark.parametrize(("kind", "auto"), [("generator", AutoModelForSeq2SeqLM), ("causal", AutoModelForCausalLM)])
+def test_the_folder_is_one_of_transformers_without_pickles(kind, auto, request):
+    generator, generator_folder = request.getfixturevalue(kind), request.getfixturevalue(f"{kind}_folder")
+    model = auto.from_pretrained(generator_folder)
     tokenizer = AutoTokenizer.from_pretrained(generator_folder)
-    inputs = tokenizer(TEXTS[:1], return_tensors="pt")
-    written = model.generate(input_ids=inputs["input_ids"], max_new_tokens=120, do_sample=False)
+    ids = torch.tensor(generator._writer.layout.read(TEXTS[:1])[0])
+    written = model.generate(input_ids=ids, max_new_tokens=120, do_sample=False)[0]
     free = generator.predict(TEXTS[:1], constrained=False)[0].generation
-    assert tokenizer.decode(written[0], skip_special_tokens=True) == free
+    assert tokenizer.decode(written[ids.shape[1] if kind == "causal" else 0 :], skip_special_tokens=True) == free
     assert {path.suffix for path in generator_folder.iterdir()} == {".json", ".jsonl", ".safetensors"}
     assert not [path for path in generator_folder.iterdir() if path.read_bytes()[:2] in (b"\x80\x02", b"PK")]
 

@@ -21,6 +21,9 @@ from tests.tiny import LABELS, make_model, make_tokenizer
 SETS = [Example("a match", LABELS[:3]), Example("the zoo has an apple", []), Example("x", LABELS[5:9], id="four")]
 
 
+KINDS = [("bart", "bytes"), ("t5", "unigram"), ("gpt2", "bytes"), ("llama", "unigram")]
+
+
 def make_generator(kind, tokens, *, is_level=False, size=True, n_places=None):
     """Give a generator around a model with random weights, or with none: then each token has the same chance."""
     model = deepcopy(make_model(kind))
@@ -42,7 +45,7 @@ def make_generator(kind, tokens, *, is_level=False, size=True, n_places=None):
 
 
 @pytest.mark.parametrize("size", [True, False])
-@pytest.mark.parametrize(("kind", "tokens"), [("bart", "bytes"), ("t5", "unigram")])
+@pytest.mark.parametrize(("kind", "tokens"), KINDS)
 def test_where_each_token_has_the_same_chance_all_is_known(kind, tokens, size):
     """p(order) = 400 ** -tokens, and the orders of a set have as many tokens, or nearly."""
     generator = make_generator(kind, tokens, is_level=True, size=size)
@@ -63,7 +66,7 @@ def test_where_each_token_has_the_same_chance_all_is_known(kind, tokens, size):
                 assert found.elbo == pytest.approx(found.bound, abs=1e-3)
 
 
-@pytest.mark.parametrize(("kind", "tokens"), [("bart", "bytes"), ("t5", "unigram")])
+@pytest.mark.parametrize(("kind", "tokens"), KINDS)
 def test_an_order_has_the_probability_that_the_model_gives_its_tokens(kind, tokens):
     """Each order by itself, without padding or a shared encoder, token by token, in double precision."""
     generator = make_generator(kind, tokens)
@@ -72,10 +75,13 @@ def test_an_order_has_the_probability_that_the_model_gives_its_tokens(kind, toke
     def bits(text, order):
         target = tokenizer("".join(SetCodec().encode(order)), add_special_tokens=False)["input_ids"]
         target = [*([0] if kind == "bart" else []), *target, 2]
-        inputs = torch.tensor([tokenizer(text)["input_ids"]])
-        before = torch.tensor([[model.config.decoder_start_token_id, *target[:-1]]])
+        if model.config.is_encoder_decoder:
+            before = torch.tensor([[model.config.decoder_start_token_id, *target[:-1]]])
+            inputs = {"input_ids": torch.tensor([tokenizer(text)["input_ids"]]), "decoder_input_ids": before}
+        else:
+            inputs = {"input_ids": torch.tensor([[*tokenizer(f"{text}\n")["input_ids"], *target[:-1]]])}
         with torch.no_grad():
-            logits = model(input_ids=inputs, decoder_input_ids=before).logits[0]
+            logits = model(**inputs).logits[0, -len(target) :]
         return sum(row.log_softmax(0)[token].item() for row, token in zip(logits, target, strict=True)) / log(2)
 
     for example, found in zip(SETS, generator.log_likelihood(SETS, proposal="given"), strict=True):
@@ -88,7 +94,8 @@ def test_an_order_has_the_probability_that_the_model_gives_its_tokens(kind, toke
 # --- a trained model --------------------------------------------------------------------------------------------------
 
 
-def test_batches_and_the_order_of_examples_change_nothing(generator):
+def test_batches_and_the_order_of_examples_change_nothing(writer):
+    generator = writer
     options = {"proposals": ["topological", "uniform", "given"], "samples": 4}
     whole = generator.log_likelihoods(DEV, **options)
     small = generator.log_likelihoods(DEV, batch_size=3, **options)

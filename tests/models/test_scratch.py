@@ -8,7 +8,7 @@ import torch
 
 from setaug import SetGenerator, TrainingSettings
 from setaug.examples import Example
-from setaug.models.scratch import SHAPES, Shape, forget_positions, scratch_encoder_decoder, train_tokenizer
+from setaug.models.scratch import SHAPES, Shape, forget_positions, scratch_generator, train_tokenizer
 
 TEXT = "s0 s1 s2 s3 s4 s5"
 
@@ -22,7 +22,7 @@ def make(tokenizer: Any, name: str, monkeypatch: pytest.MonkeyPatch, **changes: 
     shape = {"width": 16, "layers": 1, "heads": 2, "init_std": 0.3, "learning_rate": 1e-3}
     has_positions = SHAPES[name].has_positions
     monkeypatch.setitem(SHAPES, name, Shape(**{**shape, **changes}, has_positions=has_positions))
-    return scratch_encoder_decoder(name, tokenizer, max_length=20, seed=0).eval()
+    return scratch_generator(name, tokenizer, max_length=20, seed=0).eval()
 
 
 def next_token(model: Any, tokenizer: Any, source: str, written: str) -> torch.Tensor:
@@ -97,7 +97,7 @@ def test_each_shape_has_as_many_heads_as_divide_its_width(name: str) -> None:
 
 
 def test_base_from_scratch_has_the_shape_of_bart_base(tokenizer: Any) -> None:
-    model = scratch_encoder_decoder("base-from-scratch", tokenizer, max_length=20, seed=0)
+    model = scratch_generator("base-from-scratch", tokenizer, max_length=20, seed=0)
     config = model.config
     assert (config.d_model, config.encoder_layers, config.decoder_layers) == (768, 6, 6)
     assert (config.encoder_attention_heads, config.encoder_ffn_dim, config.decoder_ffn_dim) == (12, 3072, 3072)

@@ -7,8 +7,8 @@ import torch
 from transformers import BertConfig, EncoderDecoderConfig, EncoderDecoderModel
 
 from setaug.models.adapters import add_adapters
-from setaug.models.batches import Collator
-from setaug.models.sharing import SharedEncoder
+from setaug.models.layouts import make_layout
+from setaug.models.sharing import shared_encoder
 from tests.tiny import make_model
 
 ITEMS = [
@@ -44,20 +44,18 @@ def run(model, batch):
     return output, gradients(model)
 
 
+def make_batch(model, items):
+    layout = make_layout(model, None, around_text=("", ""), max_source_length=20, max_target_length=20)
+    batch = layout.collate(items)
+    return {**batch, "attention_mask": batch["attention_mask"].repeat_interleave(batch["n_targets"], dim=0)}
+
+
 def shared_and_repeated(model, items):
-    batch = Collator(1)(items)
+    batch = make_batch(model, items)
     n_targets = batch.pop("n_targets")
-    batch["attention_mask"] = batch["attention_mask"].repeat_interleave(n_targets, dim=0)
-    shared = SharedEncoder(model)
-    seen = []
-    hook = model.get_encoder().register_forward_hook(lambda *given: seen.append(given[-1].last_hidden_state.shape[0]))
-    with shared.serving(n_targets):
+    with shared_encoder(model, n_targets):
         first = run(model, batch)
-    again = run(model, {**batch, "input_ids": batch["input_ids"].repeat_interleave(n_targets, dim=0)})
-    hook.remove()
-    shared.remove()
-    assert seen == [sum(n_targets)] * 2
-    return first, again
+    return first, run(model, {**batch, "input_ids": batch["input_ids"].repeat_interleave(n_targets, dim=0)})
 
 
 @pytest.mark.parametrize("items", [ITEMS, EVEN, ITEMS[:1]], ids=["different", "equal", "one"])
@@ -83,26 +81,17 @@ def test_loss_and_gradient_are_those_of_repeated_inputs(kind, items, has_adapter
 
 def test_the_encoder_runs_once_per_example():
     model = make("bart")
-    batch = Collator(1)(ITEMS)
-    n_targets = batch.pop("n_targets")
-    batch["attention_mask"] = batch["attention_mask"].repeat_interleave(n_targets, dim=0)
-    shared = SharedEncoder(model)
+    batch = make_batch(model, ITEMS)
     seen = []
     model.model.encoder.layers[0].register_forward_hook(lambda module, args, output: seen.append(len(args[0])))
-    with shared.serving(n_targets):
+    with shared_encoder(model, batch.pop("n_targets")):
         model(**batch)
     assert seen == [3]
 
 
-def test_without_serving_and_once_removed_nothing_changes():
+def test_afterwards_the_model_is_as_it_was():
     model = make("t5")
-    ids = torch.tensor([[5, 6, 2]])
-    plain = model(input_ids=ids, labels=ids).loss
-    shared = SharedEncoder(model)
-    assert torch.equal(model(input_ids=ids, labels=ids).loss, plain)
-    with pytest.raises(RuntimeError, match="on purpose"), shared.serving(torch.tensor([2])):
+    with pytest.raises(RuntimeError, match="on purpose"), shared_encoder(model, torch.tensor([2])):
         raise RuntimeError("on purpose")
-    assert torch.equal(model(input_ids=ids, labels=ids).loss, plain)
-    shared.remove()
     assert not model.get_encoder()._forward_hooks
     assert not model.get_encoder()._forward_pre_hooks

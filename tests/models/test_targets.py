@@ -5,7 +5,8 @@ import pytest
 from setaug import Example, SetAugmenter
 from setaug.models import TrainingSettings, make_model
 from setaug.models.batches import make_training_set
-from setaug.models.scratch import train_tokenizer
+from setaug.models.layouts import make_layout
+from setaug.models.scratch import scratch_generator, train_tokenizer
 from setaug.models.targets import each_label, one_order, orders
 from tests.conftest import EXAMPLES
 
@@ -64,17 +65,16 @@ def test_the_methods_have_the_same_number_of_pairs_and_updates(method):
 # --- as tokens --------------------------------------------------------------------------------------------------------
 
 TOKENIZER = train_tokenizer([example.text for example in EXAMPLES])
+MODEL = scratch_generator("mini", TOKENIZER, max_length=20, seed=0)
 
 
 def training_set(examples, **settings):
     augmenter = SetAugmenter(n_orders=1).fit(examples)
+    training = TrainingSettings(**settings)
+    lengths = {"max_source_length": training.max_source_length, "max_target_length": training.max_target_length}
+    layout = make_layout(MODEL, TOKENIZER, around_text=("", ""), **lengths)
     return make_training_set(
-        TOKENIZER,
-        examples,
-        [example.text for example in examples],
-        write=lambda kept, epoch: orders(augmenter, kept, epoch),
-        target=lambda tokens: [*tokens, 2],
-        settings=TrainingSettings(**settings),
+        layout, examples, write=lambda kept, epoch: orders(augmenter, kept, epoch), settings=training
     )
 
 

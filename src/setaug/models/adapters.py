@@ -1,5 +1,6 @@
 """LoRA: train small adapters instead of all weights."""
 
+import warnings
 from typing import Any
 
 from setaug.errors import MissingExtraError
@@ -11,7 +12,8 @@ def add_adapters(model: Any, rank: int) -> Any:
         from peft import LoraConfig, TaskType, get_peft_model
     except ImportError:
         raise MissingExtraError("Training adapters", "train") from None
-    config = LoraConfig(
-        r=rank, lora_alpha=2 * rank, lora_dropout=0.05, target_modules="all-linear", task_type=TaskType.SEQ_2_SEQ_LM
-    )
-    return get_peft_model(model, config)
+    task = TaskType.SEQ_2_SEQ_LM if model.config.is_encoder_decoder else TaskType.CAUSAL_LM
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.05, target_modules="all-linear", task_type=task)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="fan_in_fan_out is set to False")  # GPT-2; peft sees to it itself
+        return get_peft_model(model, config)

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from setaug.errors import DataError, ModelError
 from setaug.examples import Data, Example, as_examples, make_examples
 from setaug.metrics import score_sets
+from setaug.models.batches import Batch
 from setaug.models.folder import (
     begin_run,
     end_run,
@@ -122,6 +123,7 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
             settings=self.training,
             learning_rate=self.training.learning_rate or usual_rate(self.model),
             collate=collate,
+            loss=self._loss,
             score=(lambda: self._dev_scores(dev)) if dev else None,
             folder=root,
             resume=resume,
@@ -158,10 +160,13 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Make the model and its tokenizer."""
 
     @abstractmethod
-    def _training_data(
-        self, examples: list[Example]
-    ) -> tuple[Any, Callable[[Any], dict[str, torch.Tensor]], dict[str, int]]:
+    def _training_data(self, examples: list[Example]) -> tuple[Any, Callable[[Any], Batch], dict[str, int]]:
         """Give the training data, how to make a batch of it, and what is to be told about it."""
+
+    def _loss(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Give the mean loss on a batch; the model may be wrapped."""
+        loss: torch.Tensor = model(**batch).loss
+        return loss
 
     def _finish(self, dev: list[Example]) -> None:
         """Do what is left to do once the weights are trained."""

@@ -1,8 +1,7 @@
 """Training data as a model takes it: tokens, padded per batch, inputs of similar length together."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -12,8 +11,13 @@ from setaug.errors import DataError
 from setaug.examples import Example
 from setaug.models.settings import TrainingSettings
 
+if TYPE_CHECKING:
+    from setaug.models.layouts import Layout
+
+Batch: TypeAlias = dict[str, torch.Tensor]
+"""What a model is called with."""
 IGNORED = -100
-"""What stands where a target is padded: the loss leaves it out."""
+"""What stands where there is nothing to learn: the loss leaves it out."""
 
 
 class Item(TypedDict):
@@ -51,31 +55,16 @@ class TrainingSet(Dataset[Item]):
         return {"input_ids": self.inputs[at], "targets": self._targets[at]}
 
 
-@dataclass(frozen=True)
-class Collator:
-    """Pad a batch of items to its longest input and its longest target."""
-
-    pad: int
-
-    def __call__(self, items: Sequence[Item]) -> dict[str, torch.Tensor]:
-        """Give one row of ``input_ids`` and ``attention_mask`` per example, one row of ``labels`` per target."""
-        return {
-            **pad_inputs([item["input_ids"] for item in items], self.pad),
-            "n_targets": torch.tensor([len(item["targets"]) for item in items]),
-            "labels": pad_rows([target for item in items for target in item["targets"]], IGNORED),
-        }
-
-
-def pad_rows(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
+def pad_rows(rows: Sequence[Sequence[int]], value: int, *, side: str = "right") -> torch.Tensor:
     """Make rows of one length of them."""
-    return pad_sequence([torch.tensor(row, dtype=torch.long) for row in rows], batch_first=True, padding_value=value)
+    tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
+    return pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
 
 
-def pad_inputs(rows: Sequence[Sequence[int]], pad: int) -> dict[str, torch.Tensor]:
+def pad_inputs(rows: Sequence[Sequence[int]], pad: int, *, side: str = "right") -> Batch:
     """Make inputs for a model of them: the tokens, and which of them are not padding."""
-    ids = pad_rows(rows, pad)
-    lengths = torch.tensor([len(row) for row in rows])
-    return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
+    mask = pad_rows([[1] * len(row) for row in rows], 0, side=side)
+    return {"input_ids": pad_rows(rows, pad, side=side), "attention_mask": mask}
 
 
 class LengthGroups(Sampler[int]):
@@ -113,12 +102,10 @@ def cut(tokenizer: Any, texts: list[str], limit: int) -> tuple[list[list[int]], 
 
 
 def make_training_set(
-    tokenizer: Any,
+    layout: "Layout",
     examples: Sequence[Example],
-    prompts: list[str],
     *,
     write: Callable[[Sequence[Example], int], list[list[str]]],
-    target: Callable[[Sequence[int]], list[int]],
     settings: TrainingSettings,
 ) -> tuple[TrainingSet, dict[str, int]]:
     """Cut examples into tokens; leave out those that cannot be trained on, and count them.
@@ -127,19 +114,10 @@ def make_training_set(
     ----------
     write
         Give the texts of each example's targets, for an epoch.
-    target
-        Make a target of the tokens of a text.
 
     """
-    inputs, n_cut = cut(tokenizer, prompts, settings.max_source_length)
-
-    def cut_targets(kept: Sequence[Example], epoch: int) -> list[list[list[int]]]:
-        texts = write(kept, epoch)
-        flat = tokenizer([text for each in texts for text in each], add_special_tokens=False)["input_ids"]
-        rest = iter(flat)
-        return [[target(next(rest)) for _ in each] for each in texts]
-
-    first = cut_targets(examples, 0)
+    inputs, n_cut = layout.read([example.text for example in examples])
+    first = layout.targets(write(examples, 0))
     fits = [max(map(len, each), default=0) <= settings.max_target_length for each in first]
     kept = [at for at, each in enumerate(first) if each and fits[at]]
     if not kept:
@@ -157,6 +135,6 @@ def make_training_set(
     fixed = [first[at] for at in kept]
 
     def targets_of(epoch: int) -> list[list[list[int]]]:
-        return cut_targets(chosen, epoch) if epoch and settings.fresh_orders else fixed
+        return layout.targets(write(chosen, epoch)) if epoch and settings.fresh_orders else fixed
 
     return TrainingSet([inputs[at] for at in kept], targets_of), counted

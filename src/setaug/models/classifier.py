@@ -13,7 +13,7 @@ from setaug.decoding.rules import best_labels, check_k, check_rule, make_predict
 from setaug.examples import Data, Example, make_texts
 from setaug.metrics import score_sets
 from setaug.models.base import SetModel
-from setaug.models.batches import cut, pad_inputs
+from setaug.models.batches import Batch, cut, pad_inputs
 from setaug.models.generator import known_labels
 from setaug.models.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.scratch import SHAPES, scratch_classifier, train_tokenizer
@@ -95,16 +95,14 @@ class SetClassifier(SetModel):
     def _prompt(self, text: str) -> str:
         return self.template.replace("{text}", text)
 
-    def _training_data(
-        self, examples: list[Example]
-    ) -> tuple[_Rows, Callable[[Any], dict[str, torch.Tensor]], dict[str, int]]:
+    def _training_data(self, examples: list[Example]) -> tuple[_Rows, Callable[[Any], Batch], dict[str, int]]:
         prompts = [self._prompt(example.text) for example in examples]
         inputs, n_cut = cut(self.tokenizer_, prompts, self.training.max_source_length)
         places = {label: at for at, label in enumerate(self.labels_)}
         gold = [[places[label] for label in example.labels] for example in examples]
         return _Rows(inputs, gold), self._collate, {"n_pairs_per_epoch": len(examples), "texts_cut_off": n_cut}
 
-    def _collate(self, items: Sequence[dict[str, Any]]) -> dict[str, torch.Tensor]:
+    def _collate(self, items: Sequence[dict[str, Any]]) -> Batch:
         labels = torch.zeros(len(items), len(self.labels_))
         for row, item in zip(labels, items, strict=True):
             row[item["gold"]] = 1.0

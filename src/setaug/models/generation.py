@@ -1,17 +1,19 @@
-"""Write sets with a trained encoder-decoder: batches, the constraint, the model's own distribution over sizes."""
+"""Write sets with a trained model: batches, the constraint, the model's own distribution over sizes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import torch
 
 from setaug.codec import SetCodec
 from setaug.decoding.settings import Decoding
-from setaug.models.batches import IGNORED, cut, pad_inputs, pad_rows
+from setaug.models.batches import Batch, Item
 from setaug.models.constraint import SetConstraint
+from setaug.models.layouts import Layout
 from setaug.models.settings import Progress
 
 
@@ -33,6 +35,8 @@ class Writer:
 
     Parameters
     ----------
+    layout
+        The model, its tokenizer, and how it reads and writes.
     labels
         The known labels; None for an open vocabulary.
     largest
@@ -42,24 +46,21 @@ class Writer:
 
     """
 
-    model: Any
-    tokenizer: Any
+    layout: Layout
     codec: SetCodec
     labels: Sequence[str] | None
     largest: int
-    max_source_length: int
-    max_target_length: int
     max_label_tokens: int
 
     @property
-    def prefix(self) -> tuple[int, ...]:
-        """The tokens that stand in front of each target."""
-        forced = self.model.generation_config.forced_bos_token_id
-        return () if forced is None else (forced,)
+    def model(self) -> Any:
+        """The model."""
+        return self.layout.model
 
-    def target(self, tokens: Sequence[int]) -> list[int]:
-        """Make a training target of the tokens of a text."""
-        return [*self.prefix, *tokens, self.model.generation_config.eos_token_id]
+    @property
+    def tokenizer(self) -> Any:
+        """Its tokenizer."""
+        return self.layout.tokenizer
 
     @cached_property
     def _constraints(self) -> dict[range, SetConstraint]:
@@ -93,40 +94,45 @@ class Writer:
         return frozenset(self.labels or ())
 
     def write(
-        self, prompts: Sequence[str], decoding: Decoding, *, n_each: int = 1, progress: Progress | None = None
+        self, texts: Sequence[str], decoding: Decoding, *, n_each: int = 1, progress: Progress | None = None
     ) -> list[list[Written]]:
-        """Write `n_each` sets for each prompt."""
+        """Write `n_each` sets for each text."""
         constraint = self.constraint(decoding.sizes(self.largest)) if decoding.constrained else None
-        limit = self.max_target_length if constraint is None else constraint.max_new_tokens
-        options = {**decoding.options(), "max_new_tokens": self._room(limit), "num_return_sequences": n_each}
+        limit = self.layout.max_target_length if constraint is None else constraint.max_new_tokens
+        options = {**decoding.options(), "num_return_sequences": n_each}
         if constraint is not None:
             options["logits_processor"] = [constraint]
         read = self._read_text if constraint is None else self._read_set(constraint)
-        written: list[list[Written]] = [[] for _ in prompts]
+        written: list[list[Written]] = [[] for _ in texts]
         n_done = 0
         with self._generating(decoding.seed):
-            for rows, batch in self._batches(prompts, max(decoding.batch_size // n_each, 1)):
-                outputs = self.model.generate(**batch, **options).tolist()
+            for rows, batch in self._batches(texts, max(decoding.batch_size // n_each, 1)):
+                start = self.layout.start(batch)
+                room = self.layout.room(limit, batch["input_ids"].shape[1])
+                if constraint is not None:
+                    constraint.start = start
+                outputs = self.model.generate(**batch, **options, max_new_tokens=room).tolist()
                 for at, output in enumerate(outputs):
-                    written[rows[at // n_each]].append(read(output[1:]))
+                    written[rows[at // n_each]].append(read(output[start:]))
                 n_done += len(rows)
                 if progress is not None:
-                    progress("writing", n_done, len(prompts))
+                    progress("writing", n_done, len(texts))
         return written
 
-    def _room(self, limit: int) -> int:
-        """Stay within the places for which a model has learnt positions."""
-        places = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
-        return limit if places is None else min(limit, places - 2)
-
-    def _batches(self, prompts: Sequence[str], size: int) -> Iterator[tuple[list[int], dict[str, torch.Tensor]]]:
-        """Give batches of prompts of similar length, each with the places of its prompts."""
-        inputs, _ = cut(self.tokenizer, list(prompts), self.max_source_length)
-        order = sorted(range(len(inputs)), key=lambda at: len(inputs[at]))
+    def _batches(self, texts: Sequence[str], size: int) -> Iterator[tuple[list[int], Batch]]:
+        """Give batches of prompts of similar length, each with the places of its texts."""
+        prompts, order = self._read(texts)
         for start in range(0, len(order), size):
             rows = order[start : start + size]
-            batch = pad_inputs([inputs[at] for at in rows], self.model.generation_config.pad_token_id)
-            yield rows, {name: values.to(self.model.device) for name, values in batch.items()}
+            yield rows, self._on_device(self.layout.inputs([prompts[at] for at in rows]))
+
+    def _read(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
+        """Give the tokens of each prompt, and the places of short prompts before those of long ones."""
+        prompts, _ = self.layout.read(texts)
+        return prompts, sorted(range(len(prompts)), key=lambda at: len(prompts[at]))
+
+    def _on_device(self, batch: Batch) -> Batch:
+        return {name: values.to(self.model.device) for name, values in batch.items()}
 
     @contextmanager
     def _generating(self, seed: int) -> Iterator[None]:
@@ -158,19 +164,20 @@ class Writer:
         unknown = () if self.labels is None else tuple(label for label in labels if label not in self._known)
         return Written(text, labels, read.size, read.repeated, unknown, read.malformed)
 
-    def sizes(self, prompts: Sequence[str], decoding: Decoding) -> list[dict[int, float]]:
+    def sizes(self, texts: Sequence[str], decoding: Decoding) -> list[dict[int, float]]:
         """Give the model's own distribution over the sizes, which stand in front of the labels."""
         openings = self.constraint(decoding.sizes(self.largest)).openings
-        sizes, targets = list(openings), list(openings.values())
-        scores = self._score(prompts, [targets] * len(prompts), decoding.batch_size)
+        sizes, targets = list(openings), [list(opening) for opening in openings.values()]
+        scores = self._score(texts, [targets] * len(texts), decoding.batch_size)
         return [dict(zip(sizes, torch.tensor(row).softmax(dim=0).tolist(), strict=True)) for row in scores]
 
-    def obstacle(self, labels: Sequence[str]) -> str | None:
-        """Say why no probability of writing this set can be given, where that is so."""
-        text = self.tokenizer(self.codec.encode(labels), add_special_tokens=False)["input_ids"]
-        n_tokens = len(self.target(text))
-        if self._room(n_tokens) < n_tokens:
-            return f"the labels need {n_tokens} tokens, and the model has places for {self._room(n_tokens)}."
+    def obstacle(self, text: str, labels: Sequence[str]) -> str | None:
+        """Say why no probability of writing this set for a text can be given, where that is so."""
+        (prompt,), _ = self.layout.read([text])
+        ((target,),) = self.layout.targets([[self.codec.encode(labels)]])
+        room = self.layout.room(len(target), len(prompt))
+        if room < len(target):
+            return f"the labels need {len(target)} tokens, and the model has places for {room}."
         first: dict[tuple[int, ...], str] = {}
         for label in labels:  # two that are written alike would have their orders counted twice
             written = tuple(self.tokenizer(" " + label, add_special_tokens=False)["input_ids"])
@@ -180,50 +187,38 @@ class Writer:
 
     def score(
         self,
-        prompts: Sequence[str],
-        texts: Sequence[Sequence[str]],
+        texts: Sequence[str],
+        outputs: Sequence[Sequence[str]],
         *,
         batch_size: int = 32,
         progress: Progress | None = None,
     ) -> list[list[float]]:
-        """Give the natural logarithm of the probability that the model writes a text, for each text of each prompt."""
-        flat = [text for each in texts for text in each]
-        tokens = iter(self.tokenizer(flat, add_special_tokens=False)["input_ids"] if flat else ())
-        targets = [[self.target(next(tokens)) for _ in each] for each in texts]
-        return self._score(prompts, targets, batch_size, progress)
+        """Give the natural logarithm of the probability that the model writes an output, for each output of a text."""
+        return self._score(texts, self.layout.targets(outputs), batch_size, progress)
 
     def _score(
         self,
-        prompts: Sequence[str],
-        targets: Sequence[Sequence[Sequence[int]]],
+        texts: Sequence[str],
+        targets: Sequence[Sequence[list[int]]],
         batch_size: int,
         progress: Progress | None = None,
     ) -> list[list[float]]:
-        """Score the targets of each prompt; the encoder reads a prompt once, however many targets it has."""
-        found: list[list[float]] = [[] for _ in prompts]
-        n_done, total = 0, sum(map(len, targets))
+        """Score the targets of each text; those in a batch share what the model has read."""
+        prompts, order = self._read(texts)
+        found: list[list[float]] = [[] for _ in texts]
+        flat = [(at, target) for at in order for target in targets[at]]
         with self._generating(0):
-            for rows, batch in self._batches(prompts, batch_size):
-                states = self.model.get_encoder()(**batch).last_hidden_state
-                owners = [at for at, row in enumerate(rows) for _ in targets[row]]
-                flat = [target for row in rows for target in targets[row]]
-                for start in range(0, len(flat), batch_size):
-                    served = owners[start : start + batch_size]
-                    labels = pad_rows(flat[start : start + batch_size], IGNORED).to(self.model.device)
-                    logits = self.model(
-                        encoder_outputs=(states[served],), attention_mask=batch["attention_mask"][served], labels=labels
-                    ).logits
-                    for at, value in zip(served, log_probabilities(logits, labels).tolist(), strict=True):
-                        found[rows[at]].append(value)
-                    n_done += len(served)
-                    if progress is not None:
-                        progress("scoring", n_done, total)
+            for start in range(0, len(flat), batch_size):
+                part = flat[start : start + batch_size]
+                items: list[Item] = [
+                    {"input_ids": prompts[at], "targets": [target for _, target in pairs]}
+                    for at, pairs in groupby(part, key=lambda pair: pair[0])
+                ]
+                batch = self._on_device(self.layout.collate(items))
+                logits = self.layout.run(self.model, batch).logits
+                values = self.layout.log_probabilities(logits, batch["labels"]).tolist()
+                for (at, _), value in zip(part, values, strict=True):
+                    found[at].append(value)
+                if progress is not None:
+                    progress("scoring", start + len(part), len(flat))
         return found
-
-
-def log_probabilities(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Give the natural logarithm of the probability of each row of labels, padding left out."""
-    losses = torch.nn.functional.cross_entropy(
-        logits.float().transpose(1, 2), labels, reduction="none", ignore_index=IGNORED
-    )
-    return -losses.sum(dim=1)

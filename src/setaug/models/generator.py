@@ -1,4 +1,4 @@
-"""SETAUG as a model: any encoder-decoder, trained on informative orders with sizes, that gives sets."""
+"""SETAUG as a model: any encoder-decoder or causal model, trained on informative orders with sizes, that gives sets."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields, replace
@@ -17,24 +17,26 @@ from setaug.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.models import targets
 from setaug.models.adapters import add_adapters
 from setaug.models.base import SetModel
-from setaug.models.batches import Collator, TrainingSet, make_training_set
+from setaug.models.batches import Batch, TrainingSet, make_training_set
 from setaug.models.generation import Writer, Written
-from setaug.models.pretrained import load_encoder_decoder
+from setaug.models.layouts import make_layout
+from setaug.models.objectives import training_loss
+from setaug.models.pretrained import load_for_generation
 from setaug.models.scoring import make_score, scorable
-from setaug.models.scratch import SHAPES, scratch_encoder_decoder, train_tokenizer
+from setaug.models.scratch import SHAPES, scratch_generator, train_tokenizer
 from setaug.models.settings import Progress, TrainingSettings
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 
 
 class SetGenerator(SetModel):
-    """Train any encoder-decoder to write sets, and read its output as sets.
+    """Train any encoder-decoder or causal model to write sets, and read its output as sets.
 
     Parameters
     ----------
     model
-        The name of a model on the Hugging Face hub, a folder, or one that starts from nothing: ``tiny``, or another
-        name in `setaug.models.scratch.SHAPES`.
+        The name of a model on the Hugging Face hub, a folder, or one that starts from nothing: ``tiny``,
+        ``tiny-causal``, or another name in `setaug.models.scratch.SHAPES`.
     augmenter
         Which orders to train on, and how sets are written; by default SETAUG's (specific labels first, with sizes).
     one_order
@@ -102,51 +104,45 @@ class SetGenerator(SetModel):
         if self.model in SHAPES:
             longest = max(self.training.max_source_length, self.training.max_target_length)
             written = (self.augmenter.codec.encode(example.labels) for example in examples)
-            self.tokenizer_ = train_tokenizer([*map(self._prompt, examples), *written])
-            self.model_ = scratch_encoder_decoder(
-                self.model, self.tokenizer_, max_length=longest, seed=self.training.seed
-            )
+            before, after = self.augmenter.around_text
+            self.tokenizer_ = train_tokenizer([*(before + example.text + after for example in examples), *written])
+            self.model_ = scratch_generator(self.model, self.tokenizer_, max_length=longest, seed=self.training.seed)
         else:
-            self.model_, self.tokenizer_ = load_encoder_decoder(self.model)
+            self.model_, self.tokenizer_ = load_for_generation(self.model)
         self.max_label_tokens_ = _longest(self.tokenizer_, self.statistics_.labels)
         self.calibration_: Calibration | None = None
         self._writer_of: tuple[Any, Writer] | None = None
         if self.training.lora_rank is not None:
             self.model_ = add_adapters(self.model_, self.training.lora_rank)
 
-    def _prompt(self, example: Example | str) -> str:
-        before, after = self.augmenter.around_text
-        return before + (example if isinstance(example, str) else example.text) + after
-
     @property
     def _writer(self) -> Writer:
         self._check_fitted()
         if self._writer_of is None or self._writer_of[0] is not self.model_:
+            layout = make_layout(
+                self.model_,
+                self.tokenizer_,
+                around_text=self.augmenter.around_text,
+                max_source_length=self.training.max_source_length,
+                max_target_length=self.training.max_target_length,
+            )
             writer = Writer(
-                model=self.model_,
-                tokenizer=self.tokenizer_,
+                layout=layout,
                 codec=self.augmenter.codec,
                 labels=self.labels_,
                 largest=self.largest_,
-                max_source_length=self.training.max_source_length,
-                max_target_length=self.training.max_target_length,
                 max_label_tokens=self.max_label_tokens_,
             )
             self._writer_of = self.model_, writer
         return self._writer_of[1]
 
-    def _training_data(
-        self, examples: list[Example]
-    ) -> tuple[TrainingSet, Callable[[Any], dict[str, torch.Tensor]], dict[str, int]]:
-        data, counted = make_training_set(
-            self.tokenizer_,
-            examples,
-            [self._prompt(example) for example in examples],
-            write=self.write_targets,
-            target=self._writer.target,
-            settings=self.training,
-        )
-        return data, Collator(self.model_.config.pad_token_id), counted
+    def _training_data(self, examples: list[Example]) -> tuple[TrainingSet, Callable[[Any], Batch], dict[str, int]]:
+        layout = self._writer.layout
+        data, counted = make_training_set(layout, examples, write=self.write_targets, settings=self.training)
+        return data, layout.collate, counted
+
+    def _loss(self, model: Any, batch: Batch) -> torch.Tensor:
+        return training_loss(self._writer.layout, model, batch, self.training.objective)
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
         """Give the texts that the model is trained to write for each of its training examples, in an epoch."""
@@ -170,10 +166,9 @@ class SetGenerator(SetModel):
         """
         decoding = self._change(changes)
         texts, ids = make_texts(data)
-        prompts = [self._prompt(text) for text in texts]
         if decoding.samples:
-            return self._predict_by_samples(prompts, ids, decoding, progress)
-        written = self._writer.write(prompts, decoding, progress=progress)
+            return self._predict_by_samples(texts, ids, decoding, progress)
+        written = self._writer.write(texts, decoding, progress=progress)
         return [as_prediction(one, key) for (one,), key in zip(written, ids, strict=True)]
 
     def _change(self, changes: dict[str, Any]) -> Decoding:
@@ -182,12 +177,12 @@ class SetGenerator(SetModel):
         return replace(self.decoding, **changes)
 
     def _predict_by_samples(
-        self, prompts: list[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
+        self, texts: Sequence[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
     ) -> list[Prediction]:
         way = decoding if decoding.does_sample else replace(decoding, name="random")
-        written = self._writer.write(prompts, way, n_each=decoding.samples, progress=progress)
+        written = self._writer.write(texts, way, n_each=decoding.samples, progress=progress)
         writes_sizes = self.augmenter.size and decoding.constrained
-        own_sizes = self._writer.sizes(prompts, decoding) if writes_sizes else None
+        own_sizes = self._writer.sizes(texts, decoding) if writes_sizes else None
         found = []
         for at, (key, ones) in enumerate(zip(ids, written, strict=True)):
             sets = [one.labels for one in ones]
@@ -264,7 +259,7 @@ class SetGenerator(SetModel):
         examples = list(scorable(self._writer, make_examples(data), skipped))
         scored = set_likelihoods(
             examples,
-            make_score(self._writer, self._prompt, batch_size),
+            make_score(self._writer, batch_size),
             statistics=self.statistics_,
             thresholds=self.augmenter.thresholds,
             proposals=proposals,
@@ -288,7 +283,7 @@ class SetGenerator(SetModel):
         if len(examples) != len(orders):
             raise ValueError(f"there are {len(examples)} examples, and orders for {len(orders)}.")
         given = [[tuple(order) for order in each] for each in orders]
-        return [list(found) for found in make_score(self._writer, self._prompt, batch_size)(examples, given)]
+        return [list(found) for found in make_score(self._writer, batch_size)(examples, given)]
 
     def _settings(self) -> dict[str, Any]:
         vocabulary = self.vocabulary if isinstance(self.vocabulary, str) else list(self.vocabulary)
@@ -322,7 +317,7 @@ class SetGenerator(SetModel):
         self.max_label_tokens_ = card["max_label_tokens"]
         self.calibration_ = None if card["calibration"] is None else Calibration.from_dict(card["calibration"])
         self._writer_of = None
-        self.model_, self.tokenizer_ = load_encoder_decoder(str(folder))
+        self.model_, self.tokenizer_ = load_for_generation(str(folder))
 
 
 def known_labels(statistics: LabelStatistics, vocabulary: str | Sequence[str]) -> list[str] | None:

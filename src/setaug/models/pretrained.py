@@ -8,6 +8,8 @@ import torch
 from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -23,31 +25,45 @@ _WEIGHTS = {"use_safetensors": True, "dtype": torch.float32}
 """No pickles; and full precision, which training needs, however the weights are stored."""
 
 
-def load_encoder_decoder(name: str) -> tuple[Any, Any]:
-    """Load an encoder-decoder and its tokenizer."""
-    config = _load(name, AutoConfig)
-    if not getattr(config, "is_encoder_decoder", False):
-        kind = config.model_type
-        raise ModelError(f"{name} is no encoder-decoder (it is of the kind {kind!r}); BART, T5 and their like are.")
-    model, tokenizer = _load_whole(name, AutoModelForSeq2SeqLM), load_tokenizer(name)
+def load_for_generation(name: str) -> tuple[Any, Any]:
+    """Load an encoder-decoder or a causal model, and its tokenizer."""
+    kind = _kind(name, _load(name, AutoConfig))
+    model, tokenizer = _load_whole(name, kind), load_tokenizer(name)
     _settle(name, model, tokenizer)
     return model, tokenizer
 
 
+def _kind(name: str, config: Any) -> Any:
+    """Find out what a model is; transformers would also take encoders for causal models."""
+    if getattr(config, "is_encoder_decoder", False):
+        return AutoModelForSeq2SeqLM
+    is_encoder = type(config) in AutoModelForMaskedLM._model_mapping and not getattr(config, "is_decoder", False)
+    if is_encoder or type(config) not in AutoModelForCausalLM._model_mapping:
+        raise ModelError(
+            f"{name} is neither an encoder-decoder nor a causal language model (it is of the kind "
+            f"{config.model_type!r}); BART and T5, GPT-2 and Llama and their like are."
+        )
+    return AutoModelForCausalLM
+
+
 def _settle(name: str, model: Any, tokenizer: Any) -> None:
     """Settle which tokens start, end and fill a target, and drop settings of another task (a summary's length, say)."""
-    settings = model.generation_config
-    start, end, pad = settings.decoder_start_token_id, settings.eos_token_id, settings.pad_token_id
-    end = end[0] if isinstance(end, list) else end
-    tokens = {
-        "decoder_start_token_id": _first(start, model.config, "decoder_start_token_id", tokenizer.cls_token_id),
-        "eos_token_id": _first(end, model.config, "eos_token_id", tokenizer.eos_token_id, tokenizer.sep_token_id),
-        "pad_token_id": _first(pad, model.config, "pad_token_id", tokenizer.pad_token_id),
-    }
+    settings, config = model.generation_config, model.config
+    ends = settings.eos_token_id
+    end = ends[0] if isinstance(ends, list) else ends
+    if config.is_encoder_decoder:
+        start = _first(settings.decoder_start_token_id, config, "decoder_start_token_id", tokenizer.cls_token_id)
+        end = _first(end, config, "eos_token_id", tokenizer.eos_token_id, tokenizer.sep_token_id)
+        pad = _first(settings.pad_token_id, config, "pad_token_id", tokenizer.pad_token_id)
+        tokens = {"decoder_start_token_id": start, "eos_token_id": end, "pad_token_id": pad}
+    else:  # a chat model's own settings name several ends; its tokenizer's is that of an answer
+        end = end if tokenizer.eos_token_id is None else tokenizer.eos_token_id
+        pad = end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        tokens = {"eos_token_id": end, "pad_token_id": pad}
     for kind, token in tokens.items():
         if token is None:
             raise ModelError(f"{name} names no {kind}, without which it cannot be trained to write.")
-        setattr(model.config, kind, token)
+        setattr(config, kind, token)
     model.generation_config = GenerationConfig(**tokens, forced_bos_token_id=settings.forced_bos_token_id)
 
 

@@ -1,4 +1,7 @@
-"""``--model tiny``: BART-shaped models that start from nothing, with a tokenizer trained on the data. No download."""
+"""``--model tiny``: models that start from nothing, with a tokenizer trained on the data. No download.
+
+They have the shape of BART, or of Llama where the name says causal.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,8 +13,12 @@ from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     BartForSequenceClassification,
+    LlamaConfig,
+    LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
+
+from setaug.errors import ModelError
 
 _SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
 
@@ -22,7 +29,7 @@ class Shape:
 
     width: int
     layers: int
-    """Those of the encoder, and as many of the decoder."""
+    """Those of the encoder, and as many of the decoder; of a causal model, all of them."""
     heads: int
     init_std: float
     """About 1 / sqrt(width), or more; with BART's own 0.02 a narrow model hardly learns."""
@@ -30,6 +37,7 @@ class Shape:
     """The one to train it with, where none is given."""
     dropout: float = 0.1
     has_positions: bool = True
+    is_causal: bool = False
 
 
 _SIZED = {
@@ -37,7 +45,11 @@ _SIZED = {
     "tiny": Shape(width=128, layers=2, heads=4, init_std=0.1, learning_rate=1e-3),
     "base-from-scratch": Shape(width=768, layers=6, heads=12, init_std=0.02, learning_rate=1e-4),
 }
-SHAPES = _SIZED | {f"{name}-no-positions": replace(shape, has_positions=False) for name, shape in _SIZED.items()}
+SHAPES = {
+    **_SIZED,
+    **{f"{name}-no-positions": replace(shape, has_positions=False) for name, shape in _SIZED.items()},
+    **{f"{name}-causal": replace(_SIZED[name], is_causal=True) for name in ("mini", "tiny")},
+}
 """Models by name. ``base-from-scratch`` has the shape of BART-base, as the paper's simulations."""
 
 
@@ -61,15 +73,19 @@ def train_tokenizer(texts: Iterable[str], *, vocabulary: int = 4096) -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False, **_SPECIAL)
 
 
-def scratch_encoder_decoder(name: str, tokenizer: Any, *, max_length: int, seed: int) -> Any:
+def scratch_generator(name: str, tokenizer: Any, *, max_length: int, seed: int) -> Any:
     """Build the model of a name in `SHAPES`, with weights drawn by the seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        if SHAPES[name].is_causal:
+            return LlamaForCausalLM(_causal_config(SHAPES[name], tokenizer, max_length))
         return _built(name, BartForConditionalGeneration(_config(SHAPES[name], tokenizer, max_length)))
 
 
 def scratch_classifier(name: str, tokenizer: Any, labels: list[str], *, max_length: int, seed: int) -> Any:
     """Build the same with a head that scores each label."""
+    if SHAPES[name].is_causal:
+        raise ModelError(f"{name} writes sets and cannot score labels; for a classifier take tiny or mini.")
     names = dict(enumerate(labels))
     options = {"num_labels": len(labels), "id2label": names, "problem_type": "multi_label_classification"}
     with torch.random.fork_rng(devices=[]):
@@ -111,4 +127,21 @@ def _config(shape: Shape, tokenizer: Any, max_length: int, **options: Any) -> Ba
         init_std=shape.init_std,
         dropout=shape.dropout,
         **options,
+    )
+
+
+def _causal_config(shape: Shape, tokenizer: Any, max_length: int) -> LlamaConfig:
+    return LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=shape.width,
+        intermediate_size=4 * shape.width,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        max_position_embeddings=max(3 * max_length, 512),  # for a prompt, what stands around its text, and a target
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        initializer_range=shape.init_std,
+        attention_dropout=shape.dropout,
+        tie_word_embeddings=True,
     )

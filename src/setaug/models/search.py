@@ -49,7 +49,7 @@ class SetSearch(SetGenerator):
         if decoding.constrained:
             search = replace(search, constrained=True, size_is=1)
         texts, keys = make_texts(data)
-        found = self._writer.write([self._prompt(text) for text in texts], search, n_each=beam, progress=progress)
+        found = self._writer.write(texts, search, n_each=beam, progress=progress)
         return [self._unite(ones, key) for ones, key in zip(found, keys, strict=True)]
 
     def log_likelihoods(self, data: Data, **options: Any) -> list[dict[str, SetLikelihood]]:

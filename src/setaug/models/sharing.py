@@ -7,8 +7,9 @@ from typing import Any
 import torch
 
 
-class SharedEncoder:
-    """Make a model take fewer inputs than targets: each input serves as many targets as is said.
+@contextmanager
+def shared_encoder(model: Any, n_targets: torch.Tensor) -> Iterator[None]:
+    """Within this, call the model with one input per example, but with a row of ``attention_mask`` per target.
 
     Two hooks sit on the encoder, so that the model's own forward pass stays one call (which data parallelism needs):
     the encoder sees each input once, the decoder sees its states once per target. The gradient is that of repeating
@@ -18,39 +19,26 @@ class SharedEncoder:
     ----------
     model
         Any encoder-decoder of transformers.
+    n_targets
+        How many targets each input serves.
 
     """
 
-    def __init__(self, model: Any) -> None:
-        self._n_targets: torch.Tensor | None = None
-        encoder = model.get_encoder()
-        self._hooks = [
-            encoder.register_forward_pre_hook(self._see_once, with_kwargs=True),
-            encoder.register_forward_hook(self._repeat_states),
-        ]
-
-    @contextmanager
-    def serving(self, n_targets: torch.Tensor) -> Iterator[None]:
-        """Within this, call the model with one input per example, but with a row of ``attention_mask`` per target."""
-        self._n_targets = n_targets
-        try:
-            yield
-        finally:
-            self._n_targets = None
-
-    def remove(self) -> None:
-        """Take the hooks off the model."""
-        for hook in self._hooks:
-            hook.remove()
-
-    def _see_once(self, encoder: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-        if self._n_targets is None:
-            return None
-        firsts = self._n_targets.cumsum(0) - self._n_targets
+    def see_once(encoder: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        firsts = n_targets.cumsum(0) - n_targets
         return args, {**kwargs, "attention_mask": kwargs["attention_mask"][firsts]}
 
-    def _repeat_states(self, encoder: Any, args: Any, output: Any) -> Any:
-        if self._n_targets is None:
-            return None
-        output.last_hidden_state = output.last_hidden_state.repeat_interleave(self._n_targets, dim=0)
+    def repeat_states(encoder: Any, args: Any, output: Any) -> Any:
+        output.last_hidden_state = output.last_hidden_state.repeat_interleave(n_targets, dim=0)
         return output
+
+    encoder = model.get_encoder()
+    hooks = [
+        encoder.register_forward_pre_hook(see_once, with_kwargs=True),
+        encoder.register_forward_hook(repeat_states),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,10 +1,9 @@
-"""The training loop: transformers' Trainer, with a shared encoder, sets as the score, and runs that can be resumed."""
+"""The training loop: transformers' Trainer, with a loss and a score of our own, and runs that can be resumed."""
 
 import json
 import os
 import shutil
 from collections.abc import Callable
-from math import log
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +14,21 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback, TrainerState
 
 from setaug.files import open_output
-from setaug.models.batches import IGNORED, LengthGroups
+from setaug.models.batches import Batch, LengthGroups
 from setaug.models.folder import MARK, last_checkpoint
-from setaug.models.generation import log_probabilities
 from setaug.models.settings import PRECISIONS, Progress, TrainingSettings
-from setaug.models.sharing import SharedEncoder
 
 
 class SetTrainer(Trainer):
-    """Train on several targets per input, and score what the model generates."""
+    """Train with a loss that is handed in, and score the sets that the model predicts."""
 
     def __init__(
         self,
         model: Any,
         data: Any,
         *,
+        loss: Callable[[Any, Batch], torch.Tensor],
         score: Callable[[], dict[str, float]] | None,
-        objective: str = "plain",
         **options: Any,
     ) -> None:
         super().__init__(model=model, train_dataset=data, eval_dataset=None if score is None else [], **options)
@@ -39,23 +36,13 @@ class SetTrainer(Trainer):
         batch = self.args.train_batch_size * self.args.gradient_accumulation_steps
         self._sampler = LengthGroups([len(ids) for ids in data.inputs], batch, self.args.seed)
         self.add_callback(_Epochs(data, self._sampler))
+        self._loss = loss
         self._score = score
-        self._objective = objective
-        self._shared = SharedEncoder(model) if _writes(model) else None
         self.remove_callback(PrinterCallback)
 
-    def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Run the encoder once per example."""
-        n_targets = inputs.pop("n_targets", None)
-        if self._shared is None or n_targets is None:
-            return super().compute_loss(model, inputs, *args, **kwargs)
-        inputs["attention_mask"] = inputs["attention_mask"].repeat_interleave(n_targets, dim=0)
-        with self._shared.serving(n_targets):
-            if self._objective == "plain":
-                return super().compute_loss(model, inputs, *args, **kwargs)
-            logits = model(**inputs).logits
-        log_p = log_probabilities(logits, inputs["labels"])
-        return set_loss(log_p, inputs["labels"], len(n_targets), self._objective)
+    def compute_loss(self, model: Any, inputs: Batch, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """Give the mean loss of a batch."""
+        return self._loss(model, inputs)
 
     def has_stopped(self, checkpoint: Path) -> bool:
         """Tell whether patience had run out at a checkpoint; if so, take the best model (training would go on)."""
@@ -70,11 +57,6 @@ class SetTrainer(Trainer):
         _find_best(state, str(self.args.output_dir))
         self._load_best_model()
         return True
-
-    def unshare(self) -> None:
-        """Give the model back its own encoder."""
-        if self._shared is not None:
-            self._shared.remove()
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score the sets that the model generates for the dev data."""
@@ -99,31 +81,6 @@ class SetTrainer(Trainer):
         for other in folder.glob("checkpoint-*"):
             if other.name not in (best, newest.name):
                 shutil.rmtree(other, ignore_errors=True)
-
-
-def set_loss(log_p: torch.Tensor, labels: torch.Tensor, n_examples: int, objective: str) -> torch.Tensor:
-    """Give the negative bound of the sets' log-likelihood, per token, for targets that are drawn orders.
-
-    With p_k the probability of the k-th of an example's K targets, the bound is the mean of log p_k (``elbo``) or the
-    logarithm of the mean of p_k (``iwelbo``). An example's orders are drawn with the same chance 1 / e each, so log e
-    would be added; it does not depend on the model, and is left out. The sum over examples is divided by the sum of
-    their mean numbers of tokens: so ``elbo`` is what the plain loss is for the same targets.
-
-    Parameters
-    ----------
-    log_p, labels
-        The natural logarithm of each target's probability, and its tokens; K rows for each example.
-
-    """
-    each = log_p.reshape(n_examples, -1)
-    n_targets = each.shape[1]
-    bounds = each.mean(dim=1) if objective == "elbo" else each.logsumexp(dim=1) - log(n_targets)
-    return -bounds.sum() * n_targets / (labels != IGNORED).sum()
-
-
-def _writes(model: Any) -> bool:
-    """Tell an encoder-decoder that writes from one that scores labels."""
-    return bool(model.config.is_encoder_decoder) and model.get_output_embeddings() is not None
 
 
 class _Epochs(TrainerCallback):
@@ -189,7 +146,8 @@ def train(
     *,
     settings: TrainingSettings,
     learning_rate: float,
-    collate: Callable[[Any], dict[str, torch.Tensor]],
+    collate: Callable[[Any], Batch],
+    loss: Callable[[Any, Batch], torch.Tensor],
     score: Callable[[], dict[str, float]] | None,
     folder: Path,
     resume: bool,
@@ -199,6 +157,8 @@ def train(
 
     Parameters
     ----------
+    loss
+        Give the mean loss of a model (which may be wrapped) on a batch.
     score
         Score the model on dev data; the checkpoint with the highest ``f1`` is the one that remains.
     folder
@@ -242,18 +202,15 @@ def train(
     trainer = SetTrainer(
         model,
         data,
+        loss=loss,
         score=score,
-        objective=settings.objective,
         args=arguments,
         data_collator=collate,
         callbacks=callbacks,
     )
     checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
-    try:
-        if checkpoint is None or not trainer.has_stopped(checkpoint):
-            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    finally:
-        trainer.unshare()
+    if checkpoint is None or not trainer.has_stopped(checkpoint):
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     state = trainer.state
     return {
         "n_updates": state.global_step,

@@ -1,0 +1,249 @@
+"""How texts and what is written for them become tokens: apart in an encoder-decoder, in one row in a causal model."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import torch
+
+from setaug.errors import ModelError
+from setaug.models.batches import IGNORED, Batch, Item, cut, pad_inputs, pad_rows
+from setaug.models.sharing import shared_encoder
+
+_SPARE = 8
+"""Places left free, since a text may need more tokens within a prompt than by itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout(ABC):
+    """Know what one kind of model reads and writes, and where.
+
+    Parameters
+    ----------
+    around_text
+        What the prompt puts before and behind a text.
+    max_source_length, max_target_length
+        Tokens of a text, and of what is written for it.
+
+    """
+
+    model: Any
+    tokenizer: Any
+    around_text: tuple[str, str]
+    max_source_length: int
+    max_target_length: int
+
+    @abstractmethod
+    def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
+        """Give the tokens of each text's prompt; also say how many texts were cut off."""
+
+    @abstractmethod
+    def inputs(self, prompts: Sequence[Sequence[int]]) -> Batch:
+        """Make a batch of prompts, for ``generate``."""
+
+    @abstractmethod
+    def start(self, inputs: Batch) -> int:
+        """Tell where the output starts in what ``generate`` gives for a batch of prompts."""
+
+    @abstractmethod
+    def room(self, n_tokens: int, prompt_length: int) -> int:
+        """Give the number of tokens, or fewer: as many as a model has places for, behind such a prompt."""
+
+    @abstractmethod
+    def collate(self, items: Sequence[Item]) -> Batch:
+        """Make a batch of examples with their targets; ``n_targets`` says how many each has."""
+
+    @abstractmethod
+    def run(self, model: Any, batch: Batch) -> Any:
+        """Give the output of a model (this one, or what wraps it) for such a batch, with the mean loss."""
+
+    @abstractmethod
+    def log_probabilities(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Give the natural logarithm of the probability of each target of a batch."""
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """The tokens that stand in front of each target."""
+        forced = self.model.generation_config.forced_bos_token_id
+        return () if forced is None else (forced,)
+
+    def targets(self, texts: Sequence[Sequence[str]]) -> list[list[list[int]]]:
+        """Give the tokens of what is to be written for each example, to the one that ends it."""
+        flat = [text for each in texts for text in each]
+        tokens = iter(self.tokenizer(flat, add_special_tokens=False)["input_ids"] if flat else ())
+        return [[self.target(ids) for ids in islice(tokens, len(each))] for each in texts]
+
+    def target(self, tokens: Sequence[int]) -> list[int]:
+        """Make a target of the tokens of a text."""
+        return [*self.prefix, *tokens, self.model.generation_config.eos_token_id]
+
+    @property
+    def _pad(self) -> int:
+        return int(self.model.generation_config.pad_token_id)
+
+    @property
+    def _places(self) -> int | None:
+        """For how many tokens a model has learnt positions."""
+        return getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+
+
+class EncoderDecoder(Layout):
+    """The encoder reads a prompt, the decoder writes; all targets of an example share what the encoder read."""
+
+    def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
+        """Give the tokens of each text's prompt, cut off where it is too long."""
+        before, after = self.around_text
+        return cut(self.tokenizer, [before + text + after for text in texts], self.max_source_length)
+
+    def inputs(self, prompts: Sequence[Sequence[int]]) -> Batch:
+        """Pad behind the prompts."""
+        return pad_inputs(prompts, self._pad)
+
+    def start(self, inputs: Batch) -> int:
+        """Leave out the token that starts the decoder."""
+        return 1
+
+    def room(self, n_tokens: int, prompt_length: int) -> int:
+        """Stay within the decoder's places."""
+        return n_tokens if self._places is None else min(n_tokens, self._places - 2)
+
+    def collate(self, items: Sequence[Item]) -> Batch:
+        """Give one row of ``input_ids`` and ``attention_mask`` per example, one row of ``labels`` per target."""
+        return {
+            **pad_inputs([item["input_ids"] for item in items], self._pad),
+            "n_targets": count_targets(items),
+            "labels": pad_rows([target for item in items for target in item["targets"]], IGNORED),
+        }
+
+    def run(self, model: Any, batch: Batch) -> Any:
+        """Run the encoder once per example."""
+        n_targets = batch["n_targets"]
+        mask = batch["attention_mask"].repeat_interleave(n_targets, dim=0)
+        with shared_encoder(self.model, n_targets):
+            return model(input_ids=batch["input_ids"], attention_mask=mask, labels=batch["labels"])
+
+    def log_probabilities(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Sum over each row."""
+        return token_log_probabilities(logits, labels).sum(dim=1)
+
+
+class Causal(Layout):
+    """Prompt and target stand in one row, cut into tokens apart; only the target is learnt.
+
+    A tokenizer's chat template makes the prompt a message of the user and the target the answer; without one, a line
+    break ends the prompt.
+    """
+
+    def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
+        """Give the tokens of each text's prompt; a text that is too long is cut off, never the prompt's end."""
+        if not texts:
+            return [], 0
+        short = self._cut(texts)
+        prompts = self._tokens([self._prompt(text) for text in short])
+        n_cut = sum(one != other for one, other in zip(short, texts, strict=True))
+        return [[*self._front, *tokens] or [self._first] for tokens in prompts], n_cut
+
+    def _prompt(self, text: str) -> str:
+        before, after = self.around_text
+        prompt = before + text + after
+        if not self.tokenizer.chat_template:
+            return f"{prompt}\n"
+        message = {"role": "user", "content": prompt}
+        return str(self.tokenizer.apply_chat_template([message], tokenize=False, add_generation_prompt=True))
+
+    def _tokens(self, texts: list[str]) -> list[list[int]]:
+        ids: list[list[int]] = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
+
+    def _cut(self, texts: Sequence[str]) -> list[str]:
+        """Cut off texts (not tokens: within the prompt they may be others) where they are too long."""
+        limit = self._text_length
+        return [
+            text if len(ids) <= limit else self._beginning(text, ids[:limit])
+            for text, ids in zip(texts, self._tokens(list(texts)), strict=True)
+        ]
+
+    def _beginning(self, text: str, tokens: list[int]) -> str:
+        if not self.tokenizer.is_fast:
+            return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
+        spans = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return text[: spans["offset_mapping"][len(tokens) - 1][1]]
+
+    @cached_property
+    def _text_length(self) -> int:
+        """How many tokens of a text fit, with the rest of the prompt and a target."""
+        if self._places is None:
+            return self.max_source_length
+        (rest,) = self._tokens([self._prompt("")])
+        left = self._places - len(self._front) - len(rest) - self.max_target_length - _SPARE
+        if left < 1:
+            raise ModelError(
+                f"the model has places for {self._places} tokens, too few for the prompt and "
+                f"max_target_length = {self.max_target_length}."
+            )
+        return min(self.max_source_length, left)
+
+    @cached_property
+    def _front(self) -> list[int]:
+        """What the tokenizer puts in front of a text; a chat template has it already."""
+        if self.tokenizer.chat_template:
+            return []
+        (bare,), whole = self._tokens(["a"]), self.tokenizer("a")["input_ids"]
+        at = next(at for at in range(len(whole)) if whole[at : at + len(bare)] == bare)
+        return list(whole[:at])
+
+    @property
+    def _first(self) -> int:
+        """Stand for a prompt that the tokenizer makes nothing of."""
+        start = self.tokenizer.bos_token_id
+        return int(self.model.generation_config.eos_token_id if start is None else start)
+
+    def inputs(self, prompts: Sequence[Sequence[int]]) -> Batch:
+        """Pad before the prompts, so that the output follows each."""
+        return pad_inputs(prompts, self._pad, side="left")
+
+    def start(self, inputs: Batch) -> int:
+        """Leave out the prompt."""
+        return inputs["input_ids"].shape[1]
+
+    def room(self, n_tokens: int, prompt_length: int) -> int:
+        """Stay within the places that the prompt leaves."""
+        return n_tokens if self._places is None else max(min(n_tokens, self._places - prompt_length), 1)
+
+    def collate(self, items: Sequence[Item]) -> Batch:
+        """Give one row per target, each with its prompt."""
+        pairs = [(item["input_ids"], target) for item in items for target in item["targets"]]
+        return {
+            **pad_inputs([[*prompt, *target] for prompt, target in pairs], self._pad),
+            "n_targets": count_targets(items),
+            "labels": pad_rows([[IGNORED] * len(prompt) + target for prompt, target in pairs], IGNORED),
+        }
+
+    def run(self, model: Any, batch: Batch) -> Any:
+        """Run the model on all rows."""
+        return model(**{name: values for name, values in batch.items() if name != "n_targets"})
+
+    def log_probabilities(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Sum over each row, where a token's probability stands one place before it."""
+        return token_log_probabilities(logits[:, :-1], labels[:, 1:]).sum(dim=1)
+
+
+def make_layout(model: Any, tokenizer: Any, **options: Any) -> Layout:
+    """Make the layout for a model."""
+    kind = EncoderDecoder if model.config.is_encoder_decoder else Causal
+    return kind(model, tokenizer, **options)
+
+
+def count_targets(items: Sequence[Item]) -> torch.Tensor:
+    """Say how many targets each example has."""
+    return torch.tensor([len(item["targets"]) for item in items])
+
+
+def token_log_probabilities(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Give the natural logarithm of each label's probability; 0 where it is left out."""
+    return -torch.nn.functional.cross_entropy(
+        logits.float().transpose(1, 2), labels, reduction="none", ignore_index=IGNORED
+    )
