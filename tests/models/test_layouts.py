@@ -54,7 +54,7 @@ def as_lists(batch):
 
 
 def test_an_encoder_decoder_has_a_row_per_example_and_one_per_target():
-    assert as_lists(layout_of("bart").collate(ITEMS)) == {
+    assert as_lists(layout_of("bart").collator()(ITEMS)) == {
         "input_ids": [[5, 1, 6], [4, 1, 1]],
         "attention_mask": [[1, 1, 1], [1, 0, 0]],
         "n_targets": [1, 2],
@@ -64,7 +64,7 @@ def test_an_encoder_decoder_has_a_row_per_example_and_one_per_target():
 
 def test_a_causal_model_has_a_row_per_target_and_learns_nothing_of_the_prompt():
     x = IGNORED
-    assert as_lists(layout_of("llama").collate(ITEMS)) == {
+    assert as_lists(layout_of("llama").repeat(ITEMS)) == {
         "input_ids": [[5, 1, 6, 7, 2], [4, 3, 2, 1, 1], [4, 8, 9, 2, 1]],
         "attention_mask": [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]],
         "n_targets": [1, 2],
@@ -131,12 +131,15 @@ def test_with_a_chat_template_the_exact_tokens_are_those_of_a_chat(tmp_path):
     message = {"role": "user", "content": "Labels? Snow fell."}
     prompt = tokenizer.apply_chat_template([message], add_generation_prompt=True)["input_ids"]
     assert tokenizer.decode(prompt).startswith("<s>")
-    for ids, mask, labels in zip(batch["input_ids"], batch["attention_mask"], batch["labels"], strict=True):
-        written = labels[labels != IGNORED].tolist()
-        assert ids[mask.bool()].tolist() == prompt + written
-        assert labels[: len(prompt)].tolist() == [IGNORED] * len(prompt)
-        assert written[-1] == tokenizer.eos_token_id
-        assert tokenizer.decode(written[:-1]) in (" 2 | place | event", " 2 | event | place")
+    end = tokenizer.eos_token_id
+    texts = model.write_targets([example], 0)[0]
+    one, other = ([*ids, end] for ids in tokenizer(texts, add_special_tokens=False)["input_ids"])
+    hidden = [IGNORED] * len(prompt)
+    assert batch["input_ids"].tolist() == [[*prompt, *one, prompt[-1], *other]]
+    assert batch["labels"].tolist() == [[*hidden, *one, IGNORED, *other]]
+    rows = model._writer.layout.repeat([{"input_ids": prompt, "targets": [one, other]}])
+    assert rows["input_ids"].tolist() == [prompt + one, prompt + other]
+    assert rows["labels"].tolist() == [hidden + one, hidden + other]
     model.save_pretrained(tmp_path / "trained")
     again = SetGenerator.from_pretrained(tmp_path / "trained")
     assert again.tokenizer_.chat_template == CHAT

@@ -16,6 +16,7 @@ from setaug.models.targets import draws, orders
 from setaug.models.training import SetTrainer
 from setaug.sample import sample_examples
 from tests.tiny import make_model as make_torch_model
+from tests.tiny import make_tokenizer
 
 TRAIN = list(sample_examples(40, seed=3))
 DEV = list(sample_examples(6, seed=4))
@@ -36,14 +37,16 @@ def trainer_loss(model, items, objective, tmp_path):
 
     data = TrainingSet([item["input_ids"] for item in items], lambda epoch: [item["targets"] for item in items])
     arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to="none", disable_tqdm=True)
-    layout = make_layout(model, None, around_text=("", ""), max_source_length=20, max_target_length=20)
+    layout = make_layout(
+        model, make_tokenizer("bytes"), around_text=("", ""), max_source_length=20, max_target_length=20
+    )
 
     def compute(model, batch):
         return training_loss(layout, model, batch, objective)
 
-    trainer = SetTrainer(model, data, loss=compute, score=None, args=arguments, data_collator=layout.collate)
+    trainer = SetTrainer(model, data, loss=compute, score=None, args=arguments, data_collator=layout.collator())
     model.zero_grad()
-    loss = trainer.compute_loss(model, layout.collate(items))
+    loss = trainer.compute_loss(model, layout.collator()(items))
     loss.backward()
     return loss.detach(), gradient(model)
 

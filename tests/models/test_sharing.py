@@ -9,7 +9,7 @@ from transformers import BertConfig, EncoderDecoderConfig, EncoderDecoderModel
 from setaug.models.adapters import add_adapters
 from setaug.models.layouts import make_layout
 from setaug.models.sharing import shared_encoder
-from tests.tiny import make_model
+from tests.tiny import make_model, make_tokenizer
 
 ITEMS = [
     {"input_ids": [5, 6, 7, 8, 2], "targets": [[9, 10, 2]]},
@@ -45,8 +45,10 @@ def run(model, batch):
 
 
 def make_batch(model, items):
-    layout = make_layout(model, None, around_text=("", ""), max_source_length=20, max_target_length=20)
-    batch = layout.collate(items)
+    layout = make_layout(
+        model, make_tokenizer("bytes"), around_text=("", ""), max_source_length=20, max_target_length=20
+    )
+    batch = layout.collator()(items)
     return {**batch, "attention_mask": batch["attention_mask"].repeat_interleave(batch["n_targets"], dim=0)}
 
 

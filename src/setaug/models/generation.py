@@ -205,6 +205,7 @@ class Writer:
     ) -> list[list[float]]:
         """Score the targets of each text; those in a batch share what the model has read."""
         prompts, order = self._read(texts)
+        collate = self.layout.collator()
         found: list[list[float]] = [[] for _ in texts]
         flat = [(at, target) for at in order for target in targets[at]]
         with self._generating(0):
@@ -214,7 +215,7 @@ class Writer:
                     {"input_ids": prompts[at], "targets": [target for _, target in pairs]}
                     for at, pairs in groupby(part, key=lambda pair: pair[0])
                 ]
-                batch = self._on_device(self.layout.collate(items))
+                batch = self._on_device(collate(items))
                 logits = self.layout.run(self.model, batch).logits
                 values = self.layout.log_probabilities(logits, batch["labels"]).tolist()
                 for (at, _), value in zip(part, values, strict=True):

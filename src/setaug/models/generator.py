@@ -139,7 +139,7 @@ class SetGenerator(SetModel):
     def _training_data(self, examples: list[Example]) -> tuple[TrainingSet, Callable[[Any], Batch], dict[str, int]]:
         layout = self._writer.layout
         data, counted = make_training_set(layout, examples, write=self.write_targets, settings=self.training)
-        return data, layout.collate, counted
+        return data, layout.collator(), counted
 
     def _loss(self, model: Any, batch: Batch) -> torch.Tensor:
         return training_loss(self._writer.layout, model, batch, self.training.objective)

@@ -1,17 +1,21 @@
 """How texts and what is written for them become tokens: apart in an encoder-decoder, in one row in a causal model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from setaug.errors import ModelError
 from setaug.models.batches import IGNORED, Batch, Item, cut, pad_inputs, pad_rows
+from setaug.models.packing import pack
 from setaug.models.sharing import shared_encoder
+
+Collate: TypeAlias = Callable[[Sequence[Item]], Batch]
+"""Makes a batch of examples with their targets; ``n_targets`` says how many each has."""
 
 _SPARE = 8
 """Places left free, since a text may need more tokens within a prompt than by itself."""
@@ -53,8 +57,8 @@ class Layout(ABC):
         """Give the number of tokens, or fewer: as many as a model has places for, behind such a prompt."""
 
     @abstractmethod
-    def collate(self, items: Sequence[Item]) -> Batch:
-        """Make a batch of examples with their targets; ``n_targets`` says how many each has."""
+    def collator(self) -> Collate:
+        """Give what makes batches of examples, for this model as it is now."""
 
     @abstractmethod
     def run(self, model: Any, batch: Batch) -> Any:
@@ -110,6 +114,10 @@ class EncoderDecoder(Layout):
         """Stay within the decoder's places."""
         return n_tokens if self._places is None else min(n_tokens, self._places - 2)
 
+    def collator(self) -> Collate:
+        """Give the only way there is."""
+        return self.collate
+
     def collate(self, items: Sequence[Item]) -> Batch:
         """Give one row of ``input_ids`` and ``attention_mask`` per example, one row of ``labels`` per target."""
         return {
@@ -134,7 +142,7 @@ class Causal(Layout):
     """Prompt and target stand in one row, cut into tokens apart; only the target is learnt.
 
     A tokenizer's chat template makes the prompt a message of the user and the target the answer; without one, a line
-    break ends the prompt.
+    break ends the prompt. All targets of an example share its prompt, where the model can do that.
     """
 
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
@@ -177,14 +185,19 @@ class Causal(Layout):
         """How many tokens of a text fit, with the rest of the prompt and a target."""
         if self._places is None:
             return self.max_source_length
-        (rest,) = self._tokens([self._prompt("")])
-        left = self._places - len(self._front) - len(rest) - self.max_target_length - _SPARE
+        left = self._places - self._n_around - self.max_target_length - _SPARE
         if left < 1:
             raise ModelError(
                 f"the model has places for {self._places} tokens, too few for the prompt and "
                 f"max_target_length = {self.max_target_length}."
             )
         return min(self.max_source_length, left)
+
+    @cached_property
+    def _n_around(self) -> int:
+        """How many tokens a prompt has beside its text."""
+        (rest,) = self._tokens([self._prompt("")])
+        return len(self._front) + len(rest)
 
     @cached_property
     def _front(self) -> list[int]:
@@ -213,7 +226,49 @@ class Causal(Layout):
         """Stay within the places that the prompt leaves."""
         return n_tokens if self._places is None else max(min(n_tokens, self._places - prompt_length), 1)
 
-    def collate(self, items: Sequence[Item]) -> Batch:
+    def collator(self) -> Collate:
+        """Pack, unless it would change what the model makes of a target."""
+        return self.pack if self._can_pack else self.repeat
+
+    @cached_property
+    def _can_pack(self) -> bool:
+        """Whether a model reads targets that share a prompt as it reads them apart; not each heeds masks and positions.
+
+        It is tried with rows as long as they may get, since some models do not see beyond a window.
+        """
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.no_grad():
+                together, apart = (self._score(collate(self._trial())) for collate in (self.pack, self.repeat))
+            return torch.allclose(together, apart, rtol=1e-6, atol=1e-3)
+        except Exception:  # whatever a model of another kind says to a mask or to positions
+            return False
+        finally:
+            self.model.train(was_training)
+
+    def _trial(self) -> list[Item]:
+        """Give examples of any tokens: a long one, and a short one beside it."""
+        generator = torch.Generator().manual_seed(0)
+
+        def draw(length: int) -> list[int]:
+            return torch.randint(len(self.tokenizer), (length,), generator=generator).tolist()
+
+        long: Item = {
+            "input_ids": draw(self._n_around + self._text_length),
+            "targets": [draw(self.max_target_length) for _ in range(3)],
+        }
+        return [long, {"input_ids": draw(1), "targets": [draw(1), draw(2)]}]
+
+    def _score(self, batch: Batch) -> torch.Tensor:
+        batch = {name: values.to(self.model.device) for name, values in batch.items()}
+        return self.log_probabilities(self.run(self.model, batch).logits, batch["labels"])
+
+    def pack(self, items: Sequence[Item]) -> Batch:
+        """Give one row per example: its prompt, and all of its targets."""
+        return {**pack(items, self._pad, self.model.dtype), "n_targets": count_targets(items)}
+
+    def repeat(self, items: Sequence[Item]) -> Batch:
         """Give one row per target, each with its prompt."""
         pairs = [(item["input_ids"], target) for item in items for target in item["targets"]]
         return {
@@ -227,8 +282,12 @@ class Causal(Layout):
         return model(**{name: values for name, values in batch.items() if name != "n_targets"})
 
     def log_probabilities(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Sum over each row, where a token's probability stands one place before it."""
-        return token_log_probabilities(logits[:, :-1], labels[:, 1:]).sum(dim=1)
+        """Sum over each run of labels: what is not learnt stands before each target."""
+        is_target = labels != IGNORED
+        begins = is_target[:, 1:] & ~is_target[:, :-1]
+        runs = (begins.flatten().cumsum(0) - 1)[is_target[:, 1:].flatten()]
+        found = token_log_probabilities(logits[:, :-1], labels[:, 1:])[is_target[:, 1:]]
+        return torch.stack([run.sum() for run in found.split(runs.bincount().tolist())])
 
 
 def make_layout(model: Any, tokenizer: Any, **options: Any) -> Layout:
