@@ -17,7 +17,6 @@ import torch
 from setaug import Decoding, Example, SetGenerator, read_examples, score_sets
 from setaug.decoding.calibration import Calibration
 from setaug.decoding.choice import best_for_f1, choose, label_shares
-from setaug.models.batches import IGNORED, pad_rows
 
 Sets = list[tuple[str, ...]]
 
@@ -27,13 +26,13 @@ class Drawn:
 
     def __init__(self, model: SetGenerator, examples: list[Example], decoding: Decoding, *, n_each: int) -> None:
         writer = model._writer
-        prompts = [model._prompt(example) for example in examples]
+        texts = [example.text for example in examples]
         self.gold = [example.labels for example in examples]
-        self.written = writer.write(prompts, decoding, n_each=n_each)
+        self.written = writer.write(texts, decoding, n_each=n_each)
         self.sets: list[Sets] = [[one.labels for one in ones] for ones in self.written]
         self.shares = [label_shares(sets) for sets in self.sets]
-        self.sizes = writer.sizes(prompts, decoding) if model.augmenter.size else None
-        self.weights = [weigh(model, prompt, ones) for prompt, ones in zip(prompts, self.written, strict=True)]
+        self.sizes = writer.sizes(texts, decoding) if model.augmenter.size else None
+        self.weights = [weigh(model, text, ones) for text, ones in zip(texts, self.written, strict=True)]
 
     def choose(self, way: str, probabilities: Sequence[Any] | None = None, threshold: float = 0.5) -> Sets:
         """Choose a set for each example."""
@@ -52,14 +51,11 @@ class Drawn:
         ]
 
 
-def weigh(model: SetGenerator, prompt: str, ones: Sequence[Any]) -> dict[tuple[str, ...], float]:
+def weigh(model: SetGenerator, text: str, ones: Sequence[Any]) -> dict[tuple[str, ...], float]:
     """Give each different set the sum of the probabilities of the different texts that were drawn for it."""
-    writer = model._writer
     texts = {one.text: tuple(sorted(one.labels)) for one in ones}
-    tokens = [writer.target(ids) for ids in model.tokenizer_(list(texts), add_special_tokens=False)["input_ids"]]
-    with writer._generating(0):
-        (batch,) = (batch for _, batch in writer._batches([prompt], 1))
-        scores = torch.log_softmax(writer._score(batch, pad_rows(tokens, IGNORED)).double()[0], dim=0).exp().tolist()
+    (found,) = model._writer.score([text], [list(texts)])
+    scores = torch.tensor(found, dtype=torch.double).softmax(dim=0).tolist()
     weights: dict[tuple[str, ...], float] = {}
     for labels, score in zip(texts.values(), scores, strict=True):
         weights[labels] = weights.get(labels, 0.0) + score

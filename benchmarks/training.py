@@ -1,8 +1,9 @@
-"""What sharing the encoder and padding per batch save: time per training step, as ratios in one run.
+"""What sharing the encoder or the prompt and padding per batch save: time per training step, as ratios in one run.
 
-    OMP_NUM_THREADS=1 python benchmarks/training.py [--model FOLDER] [--data train.jsonl] [--orders 2]
+    OMP_NUM_THREADS=1 python benchmarks/training.py [--model FOLDER] [--causal] [--data train.jsonl] [--orders 2]
 
-Without --model, a T5 of about 60M weights is built from its configuration; without --data, examples are made up.
+Without --model, a T5 of about 60M weights is built from its configuration, with --causal a Llama of 6 layers and about
+23M weights; without --data, examples are made up, and for --causal put together to texts of about 80 tokens.
 """
 
 import argparse
@@ -12,28 +13,40 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, T5Config, T5ForConditionalGeneration
+from transformers import LlamaConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration
 from transformers.utils import logging
 
-from setaug import SetAugmenter, read_examples
+from setaug import Example, SetAugmenter, read_examples
 from setaug.models import targets
-from setaug.models.batches import IGNORED, Collator, cut
+from setaug.models.batches import IGNORED, Item
+from setaug.models.layouts import Causal, Layout, make_layout
+from setaug.models.pretrained import load_for_generation
 from setaug.models.scratch import train_tokenizer
-from setaug.models.sharing import SharedEncoder
 from setaug.sample import sample_examples
 
 LIMIT = 120
 """The paper's limit for texts and targets."""
 
 
-def load(name: str | None, texts: list[str]) -> tuple[Any, Any]:
-    if name is not None:
-        return AutoModelForSeq2SeqLM.from_pretrained(name), AutoTokenizer.from_pretrained(name)
+def load(options: argparse.Namespace, texts: list[str]) -> tuple[Any, Any]:
+    if options.model is not None:
+        return load_for_generation(options.model)
     tokenizer = train_tokenizer(texts)
-    config = T5Config(
-        vocab_size=32_128, d_model=512, d_ff=1024, num_layers=8, num_heads=6, pad_token_id=1, decoder_start_token_id=1
-    )
-    return T5ForConditionalGeneration(config), tokenizer
+    ids = {"pad_token_id": 1, "eos_token_id": 2}
+    if options.causal:
+        sizes = {"hidden_size": 512, "intermediate_size": 1376, "num_hidden_layers": 6, "num_attention_heads": 8}
+        return LlamaForCausalLM(LlamaConfig(vocab_size=4096, **sizes, **ids)), tokenizer
+    sizes = {"d_model": 512, "d_ff": 1024, "num_layers": 8, "num_heads": 6}
+    return T5ForConditionalGeneration(T5Config(vocab_size=32_128, decoder_start_token_id=1, **sizes, **ids)), tokenizer
+
+
+def make_examples(options: argparse.Namespace) -> list[Example]:
+    if options.data:
+        return list(read_examples(options.data))
+    if not options.causal:
+        return list(sample_examples(500))
+    made = list(sample_examples(2000))
+    return [Example(" ".join(one.text for one in made[at : at + 5]), made[at].labels) for at in range(0, 2000, 5)]
 
 
 def pad_to_limit(batch: dict[str, torch.Tensor], pad: int) -> dict[str, torch.Tensor]:
@@ -44,10 +57,24 @@ def pad_to_limit(batch: dict[str, torch.Tensor], pad: int) -> dict[str, torch.Te
     }
 
 
-def repeat(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    n_targets = batch["n_targets"]
-    rows = {name: batch[name].repeat_interleave(n_targets, dim=0) for name in ("input_ids", "attention_mask")}
-    return {**rows, "labels": batch["labels"]}
+def one_by_one(items: list[Item]) -> list[Item]:
+    return [{"input_ids": item["input_ids"], "targets": [target]} for item in items for target in item["targets"]]
+
+
+def make_ways(layout: Layout, parts: list[list[Item]]) -> dict[str, list[dict[str, torch.Tensor]]]:
+    """Give the same examples as batches of each kind."""
+    if isinstance(layout, Causal):
+        assert layout.collator() == layout.pack
+        return {
+            "shared prompt": [layout.pack(items) for items in parts],
+            "repeated prompt": [layout.repeat(items) for items in parts],
+        }
+    collate, pad = layout.collator(), layout.model.config.pad_token_id
+    return {
+        "shared encoder, padded per batch": [collate(items) for items in parts],
+        "repeated inputs, padded per batch": [collate(one_by_one(items)) for items in parts],
+        "shared encoder, padded to 120": [pad_to_limit(collate(items), pad) for items in parts],
+    }
 
 
 def timed(step: Callable[[dict[str, torch.Tensor]], None], batches: list[dict[str, torch.Tensor]]) -> float:
@@ -60,6 +87,7 @@ def timed(step: Callable[[dict[str, torch.Tensor]], None], batches: list[dict[st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model")
+    parser.add_argument("--causal", action="store_true")
     parser.add_argument("--data")
     parser.add_argument("--orders", type=int, default=2)
     parser.add_argument("--batch-size", type=int, default=8)
@@ -68,49 +96,39 @@ def main() -> None:
     options = parser.parse_args()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    examples = list(read_examples(options.data) if options.data else sample_examples(500))
-    model, tokenizer = load(options.model, [example.text for example in examples])
-    augmenter = SetAugmenter(n_orders=options.orders).fit(examples)
-    written = targets.orders(augmenter, examples)
-    inputs, _ = cut(tokenizer, [example.text for example in examples], LIMIT)
-    items = [
-        {"input_ids": ids, "targets": [row[:LIMIT] for row in tokenizer(texts)["input_ids"]]}
-        for ids, texts in zip(inputs, written, strict=True)
+    examples = make_examples(options)
+    model, tokenizer = load(options, [example.text for example in examples])
+    layout = make_layout(model, tokenizer, around_text=("", ""), max_source_length=LIMIT, max_target_length=LIMIT)
+    written = targets.orders(SetAugmenter(n_orders=options.orders).fit(examples), examples)
+    inputs, _ = layout.read([example.text for example in examples])
+    items: list[Item] = [
+        {"input_ids": ids, "targets": [row[:LIMIT] for row in rows]}
+        for ids, rows in zip(inputs, layout.targets(written), strict=True)
     ]
     items.sort(key=lambda item: len(item["input_ids"]))  # batches of similar length, as in training
-    pad = tokenizer.pad_token_id
     starts = torch.linspace(0, len(items) - options.batch_size, options.steps).long().tolist()
-    batches = [Collator(pad)(items[start : start + options.batch_size]) for start in starts]
-    shared = SharedEncoder(model)
     model.train()
 
-    def step_shared(batch: dict[str, torch.Tensor]) -> None:
-        mask = batch["attention_mask"].repeat_interleave(batch["n_targets"], dim=0)
-        with shared.serving(batch["n_targets"]):
-            model(input_ids=batch["input_ids"], attention_mask=mask, labels=batch["labels"]).loss.backward()
+    def step(batch: dict[str, torch.Tensor]) -> None:
+        layout.run(model, batch).loss.backward()
         model.zero_grad()
 
-    def step_repeated(batch: dict[str, torch.Tensor]) -> None:
-        model(**repeat(batch)).loss.backward()
-        model.zero_grad()
-
-    ways: dict[str, Callable[[], float]] = {
-        "shared encoder, padded per batch": lambda: timed(step_shared, batches),
-        "repeated inputs, padded per batch": lambda: timed(step_repeated, batches),
-        "shared encoder, padded to 120": lambda: timed(step_shared, [pad_to_limit(batch, pad) for batch in batches]),
-    }
-    for way in ways.values():
-        way()  # warm up
-    times = {name: [] for name in ways}
+    ways = make_ways(layout, [items[start : start + options.batch_size] for start in starts])
+    for batches in ways.values():
+        timed(step, batches)  # warm up
+    times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(options.rounds):
-        for name, way in ways.items():
-            times[name].append(way())
-    report(times, examples, options)
+        for name, batches in ways.items():
+            times[name].append(timed(step, batches))
+    report(times, items, options)
 
 
-def report(times: dict[str, list[float]], examples: list[Any], options: argparse.Namespace) -> None:
+def report(times: dict[str, list[float]], items: list[Item], options: argparse.Namespace) -> None:
     base = next(iter(times.values()))
-    print(f"{len(examples)} examples, {options.batch_size} per step with {options.orders + 1} targets each")
+    n_tokens = statistics.mean(len(item["input_ids"]) for item in items)
+    print(
+        f"{options.batch_size} examples per step, prompts of {n_tokens:.0f} tokens, {options.orders + 1} targets each"
+    )
     for name, seconds in times.items():
         ratios = [value / own for value, own in zip(seconds, base, strict=True)]
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
