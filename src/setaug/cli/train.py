@@ -1,4 +1,4 @@
-"""Train a model that writes sets: any encoder-decoder of Hugging Face, or a small one that starts from nothing.
+"""Train a model that writes sets: any encoder-decoder or causal model of Hugging Face, or a small one from nothing.
 
 By default as the paper does (SETAUG): each example is written in its own order and in others, specific labels before
 the general ones that they imply, with the number of labels in front. The other methods are the paper's baselines; they
@@ -24,6 +24,7 @@ EXAMPLES = """\
 examples:
   setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base -o run/
   setaug train train.jsonl --dev dev.jsonl --model tiny --epochs 10 -o run/
+  setaug train train.jsonl --dev dev.jsonl --model Qwen/Qwen2.5-0.5B-Instruct --lora 16 --learning-rate 2e-4 -o run/
   setaug train train.jsonl --dev dev.jsonl --model t5-base --method seq2seq --learning-rate 5e-4 -o baseline/
   setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base --seeds -o runs/       the paper's three seeds
   setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base -o run/ --resume       go on after a stop
@@ -42,8 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         default="tiny",
         metavar="NAME",
-        help="a model on the Hugging Face hub, a folder, or one from scratch, without a download: tiny, mini or "
-        "base-from-scratch, each also with -no-positions behind [tiny]",
+        help="an encoder-decoder or causal model on the Hugging Face hub, a folder, or one from scratch, without a "
+        "download: tiny, mini or base-from-scratch, each also with -no-positions behind, tiny-causal or mini-causal "
+        "[tiny]",
     )
     parser.add_argument("--resume", action="store_true", help="go on with the run in FOLDER from its last checkpoint")
     group = parser.add_argument_group("method")

@@ -287,7 +287,7 @@ class Causal(Layout):
         begins = is_target[:, 1:] & ~is_target[:, :-1]
         runs = (begins.flatten().cumsum(0) - 1)[is_target[:, 1:].flatten()]
         found = token_log_probabilities(logits[:, :-1], labels[:, 1:])[is_target[:, 1:]]
-        return torch.stack([run.sum() for run in found.split(runs.bincount().tolist())])
+        return torch.stack([run.sum() for run in torch.split(found, runs.bincount().tolist())])
 
 
 def make_layout(model: Any, tokenizer: Any, **options: Any) -> Layout:
