@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import BertConfig
 
 from setaug import Example
 from setaug.cli import main
@@ -87,8 +88,8 @@ def make_broken(folder: Path) -> None:
     write_examples(folder / "unlabelled.jsonl", [Example("a", ()), Example("b", ())])
     (folder / "blank.txt").write_bytes(b"\xff\n")
     (folder / "nothing").mkdir()
-    for name, kind in (("gpt2", "gpt2"), ("truncated", "t5"), ("pickled", "t5"), ("config", "t5"), ("tokens", "t5")):
-        make_model(kind).save_pretrained(folder / name)
+    for name in ("truncated", "pickled", "config", "tokens"):
+        make_model("t5").save_pretrained(folder / name)
         make_tokenizer("unigram").save_pretrained(folder / name)
     weights = folder / "truncated" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
@@ -96,6 +97,7 @@ def make_broken(folder: Path) -> None:
     torch.save(make_model("t5").state_dict(), folder / "pickled" / "pytorch_model.bin")
     (folder / "config" / "config.json").write_text("{")
     (folder / "tokens" / "tokenizer.json").write_text("{")
+    BertConfig(vocab_size=400).save_pretrained(folder / "encoder")
     (folder / "file").write_text("in the way")
 
 
@@ -112,7 +114,8 @@ MISTAKES = {
     "train.jsonl --model truncated": "cannot load truncated: ",
     "train.jsonl --model tokens": "cannot load tokens: ",
     "train.jsonl --model pickled": "cannot load pickled: ",
-    "train.jsonl --model gpt2": "gpt2 is no encoder-decoder (it is of the kind 'gpt2')",
+    "train.jsonl --model encoder": "encoder is neither an encoder-decoder nor a causal language model (it is",
+    "train.jsonl --model tiny-causal --method classifier": "tiny-causal writes sets and cannot score labels",
     "train.jsonl --model some/model": "cannot load some/model: ",
     "train.jsonl --model some/model --method classifier": "cannot load some/model: ",
     "train.jsonl --max-target-length 1": "no example can be trained on",
