@@ -205,7 +205,7 @@ class Causal(Layout):
         if self.tokenizer.chat_template:
             return []
         (bare,), whole = self._tokens(["a"]), self.tokenizer("a")["input_ids"]
-        at = next(at for at in range(len(whole)) if whole[at : at + len(bare)] == bare)
+        at = next((at for at in range(len(whole)) if whole[at : at + len(bare)] == bare), 0)
         return list(whole[:at])
 
     @property
