@@ -135,6 +135,11 @@ def test_rows_of_each_format_hold_prompt_and_completion() -> None:
         "messages": [{"role": "user", "content": "p"}, {"role": "assistant", "content": "1 | c"}],
         "id": 3,
     }
+    assert PairFormat.named("chat-prompt-completion", system="s").row(pair) == {
+        "prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "p"}],
+        "completion": [{"role": "assistant", "content": "1 | c"}],
+        "id": 3,
+    }
 
 
 @pytest.mark.parametrize(
@@ -149,6 +154,12 @@ def test_rows_of_each_format_hold_prompt_and_completion() -> None:
 def test_formats_that_make_no_sense_are_refused(name: str, columns: tuple[str, str] | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PairFormat.named(name, columns)
+
+
+@pytest.mark.parametrize(("name", "columns"), [("prompt-completion", None), ("columns", ("a", "b"))])
+def test_only_chats_have_a_system_message(name: str, columns: tuple[str, str] | None) -> None:
+    with pytest.raises(ValueError, match=f"only chat formats have a system message, and '{name}' is none"):
+        PairFormat.named(name, columns, system="Be brief.")
 
 
 def test_a_field_of_the_pairs_cannot_be_carried() -> None:

@@ -183,16 +183,27 @@ class PairFormat:
     completion: str = "completion"
     is_chat: bool = False
     """Whether the two become the messages of a user and an assistant."""
+    is_one_list: bool = False
+    """Whether these stand in one list, ``messages``, and not in a list for the prompt and one for the completion."""
+    system: str | None = None
+    """What a system message in front of the others says, where there is to be one."""
 
     @classmethod
-    def named(cls, name: str, columns: Sequence[str] | None = None) -> "PairFormat":
-        """Make a format by name: ``prompt-completion``, ``chat``, or ``columns`` with the names of two."""
+    def named(cls, name: str, columns: Sequence[str] | None = None, *, system: str | None = None) -> "PairFormat":
+        """Make a format by name.
+
+        ``prompt-completion``; ``chat`` and ``chat-prompt-completion``, with a system message where one is given;
+        ``columns`` with the names of two.
+        """
         if name not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name!r}.")
         if (columns is not None) != (name == "columns"):
             raise ValueError('the format "columns" needs the names of two columns, and no other format takes any.')
+        is_chat = name in ("chat", "chat-prompt-completion")
+        if system is not None and not is_chat:
+            raise ValueError(f"only chat formats have a system message, and {name!r} is none.")
         if columns is None:
-            return cls(is_chat=name == "chat")
+            return cls(is_chat=is_chat, is_one_list=name == "chat", system=system)
         prompt, completion = columns
         if prompt == completion:
             raise ValueError(f"the two columns must differ, got {prompt!r} twice.")
@@ -201,7 +212,7 @@ class PairFormat:
     @property
     def names(self) -> tuple[str, ...]:
         """The fields of a written row."""
-        return ("messages",) if self.is_chat else (self.prompt, self.completion)
+        return ("messages",) if self.is_one_list else (self.prompt, self.completion)
 
     def check_carried(self, carry: Sequence[str]) -> "PairFormat":
         """Raise if a field of a row cannot stand beside those of a pair."""
@@ -210,21 +221,30 @@ class PairFormat:
                 raise ValueError(f'the field "{name}" cannot be carried: the pairs have a field of that name.')
         return self
 
+    def prompt_messages(self, prompt: str) -> list[dict[str, str]]:
+        """Give the messages that a chat model is shown: the system's, where there is one, and the user's."""
+        system = [] if self.system is None else [{"role": "system", "content": self.system}]
+        return [*system, {"role": "user", "content": prompt}]
+
     def row(self, pair: Pair) -> dict[str, Any]:
         """Give the object that is written for a pair."""
         row: dict[str, Any] = {self.prompt: pair.prompt, self.completion: pair.completion}
         if self.is_chat:
-            messages = [{"role": "user", "content": pair.prompt}, {"role": "assistant", "content": pair.completion}]
-            row = {"messages": messages}
+            question = self.prompt_messages(pair.prompt)
+            answer = [{"role": "assistant", "content": pair.completion}]
+            if self.is_one_list:
+                row = {"messages": question + answer}
+            else:
+                row = {self.prompt: question, self.completion: answer}
         return {**row, **pair.fields}
 
     def around(self) -> tuple[bytes, bytes, bytes]:
         """Give the bytes of a written row before the prompt, between prompt and completion, and behind."""
-        prompt, completion = "\x00", "\x01"  # stand-ins, which no column is called
+        prompt, completion = "\x00", "\x01"  # stand-ins, which no column is called; a system message may hold them
         row = orjson.dumps(self.row(Pair(prompt, completion)))
-        before, _, rest = row.partition(b"\\u0000")
-        between, _, behind = rest.partition(b"\\u0001")
+        rest, _, behind = row.rpartition(b"\\u0001")
+        before, _, between = rest.rpartition(b"\\u0000")
         return before, between, behind.removesuffix(b"}")
 
 
-FORMATS = ("prompt-completion", "chat", "columns")
+FORMATS = ("prompt-completion", "chat", "chat-prompt-completion", "columns")

@@ -50,6 +50,15 @@ def test_every_option_reaches_the_pairs(source: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == ""
 
 
+def test_a_chat_with_other_fields_comes_with_a_word_about_openai(
+    source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    word = 'a file for OpenAI must hold nothing but "messages": for that, leave out --carry'
+    for options, is_told in ([], False), (["--carry", "id"], True):
+        assert main(["augment", str(source), "-o", os.devnull, "--format", "chat", *options]) == 0
+        assert (word in capsys.readouterr().err) == is_told
+
+
 def test_it_reads_standard_input_and_writes_standard_output() -> None:
     lines = b'{"text": "a", "labels": ["x", "x"]}\n{\n'
     result = run("augment", "-", "--orders", "0", "--skip-bad", stdin=lines)
@@ -86,6 +95,7 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
         (["TRAIN", "--orders", "-1"], "n_orders must not be negative"),
         (["TRAIN", "--template", "x"], "template must hold {text} exactly once"),
         (["TRAIN", "--format", "columns"], "needs the names of two columns"),
+        (["TRAIN", "--system", "Be brief."], "only chat formats have a system message"),
         (["TRAIN", "--carry", "prompt"], 'the field "prompt" cannot be carried'),
         (["TRAIN", "--separator", "a"], "separator must not start with a letter"),
         (["TRAIN", "--delimiter", ""], "--delimiter must not be empty."),

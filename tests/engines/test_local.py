@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pytest
 import zstandard
@@ -25,6 +26,14 @@ from setaug.sample import sample_examples
 from tests.strategies import any_label, any_text
 
 Rows = list[dict[str, Any]]
+SHAPES = [
+    PairFormat(),
+    PairFormat.named("chat"),
+    PairFormat.named("chat", system='Say "é"\n\x00\x01\\u0000\\u0001'),
+    PairFormat.named("chat-prompt-completion"),
+    PairFormat.named("chat-prompt-completion", system=""),
+    PairFormat.named("columns", ('q"', "é")),
+]
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]], *, ascii_only: bool = False) -> Path:
@@ -69,7 +78,7 @@ def test_a_files_pairs_are_those_of_the_augmenter(ordering: str, options: dict[s
     st.booleans(),
     st.sampled_from([" | ", ";", "\n", '"', "→ "]),
     st.sampled_from(["{text}", 'a "{text}"\n']),
-    st.sampled_from([PairFormat(), PairFormat.named("chat"), PairFormat.named("columns", ('q"', "é"))]),
+    st.sampled_from(SHAPES),
 )
 def test_any_text_and_any_label_come_through(
     tmp_path_factory: pytest.TempPathFactory,
@@ -86,6 +95,15 @@ def test_any_text_and_any_label_come_through(
     assert read_jsonl(folder / "out.jsonl") == expected(rows, augmenter, pair_format)
     assert report.n_repeated == sum(len(row["labels"]) - len(set(row["labels"])) for row in rows)
     assert report.n_labels == len({label for row in rows for label in row["labels"]})
+
+
+@pytest.mark.parametrize("pair_format", SHAPES)
+def test_lines_are_those_that_orjson_writes_for_the_pairs(pair_format: PairFormat, tmp_path: Path) -> None:
+    rows = sample_rows(20)
+    source = write_jsonl(tmp_path / "in.jsonl", rows)
+    augment_file(source, tmp_path / "out.jsonl", pair_format=pair_format)
+    lines = [orjson.dumps(row) + b"\n" for row in expected(rows, SetAugmenter(), pair_format)]
+    assert (tmp_path / "out.jsonl").read_bytes() == b"".join(lines)
 
 
 @pytest.mark.parametrize("block_size", [1, 100, 1 << 20])
@@ -243,10 +261,11 @@ def test_an_error_keeps_the_output_that_was_there(tmp_path: Path) -> None:
     assert (tmp_path / "out.jsonl").read_text() == "old"
 
 
-def test_chat_messages_do_not_go_into_a_csv_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["chat", "chat-prompt-completion"])
+def test_chat_messages_do_not_go_into_a_csv_file(name: str, tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", sample_rows(3))
     with pytest.raises(FileError, match="chat messages do not fit into a CSV cell"):
-        augment_file(source, tmp_path / "out.csv", pair_format=PairFormat.named("chat"))
+        augment_file(source, tmp_path / "out.csv", pair_format=PairFormat.named(name))
     assert os.listdir(tmp_path) == ["in.jsonl"]
 
 

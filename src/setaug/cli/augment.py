@@ -20,7 +20,7 @@ EXAMPLES = """\
 examples:
   setaug augment train.jsonl -o pairs.jsonl
   setaug augment train.csv.gz --delimiter "," -o pairs.jsonl.zst --orders 4 --seed 1
-  setaug augment train.jsonl -o chat.jsonl --format chat --template "Which emotions? {text}"
+  setaug augment train.jsonl -o chat.jsonl --format chat --system "Name the emotions." --template "Text: {text}"
   setaug augment train.jsonl -o t5.jsonl --format columns --columns source target --carry id
   zcat logs.jsonl.gz | setaug augment - --skip-bad > pairs.jsonl
 """
@@ -64,10 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--format",
-        choices=("prompt-completion", "chat", "columns"),
+        choices=("prompt-completion", "chat", "chat-prompt-completion", "columns"),
         default="prompt-completion",
-        help="the shape of a pair: two fields, chat messages, or two fields named by --columns [prompt-completion]",
+        help="the shape of a pair: two texts, one list of chat messages, two such lists, or two texts that --columns"
+        " names [prompt-completion]",
     )
+    group.add_argument("--system", metavar="TEXT", help="a system message for the chat formats")
     group.add_argument("--columns", nargs=2, metavar=("PROMPT", "COMPLETION"), help="names for --format columns")
     group.add_argument("--carry", nargs="+", default=[], metavar="FIELD", help="fields of a row to keep in its pairs")
     group.add_argument("-q", "--quiet", action="store_true", help="no summary")
@@ -91,7 +93,8 @@ def run(options: argparse.Namespace) -> None:
             template=options.template,
             random_state=options.seed,
         ).check()
-        pair_format = PairFormat.named(options.format, options.columns).check_carried(options.carry)
+        pair_format = PairFormat.named(options.format, options.columns, system=options.system)
+        pair_format.check_carried(options.carry)
     if "-" not in (options.input, options.output) and _is_same(options.input, options.output):
         raise UsageError(f"the output would replace the input {options.input}; choose another name.")
     with progress_bar() as progress:
@@ -131,4 +134,6 @@ def _summary(report: "AugmentReport", options: argparse.Namespace) -> list[str]:
         lines.append(f"{report.n_rushed:,} sets are so large that their orders were drawn the quick way, not uniformly")
     if report.n_repeated:
         lines.append(f"merged {report.n_repeated:,} labels that their set held already")
+    if options.format == "chat" and options.carry:
+        lines.append('a file for OpenAI must hold nothing but "messages": for that, leave out --carry')
     return [*lines, *skipped_lines(report.skipped)]
