@@ -1,5 +1,6 @@
 """Tokenizers of each kind, trained on a few lines, and models of each kind, with random weights."""
 
+import copy
 from functools import cache
 
 import torch
@@ -47,6 +48,12 @@ CORPUS = [
     "0 1 2 3 4 5 6 7 8 9 ; : , - + abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ",
 ]
 SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<s>{{ message['role'] }}\n"
+    "{% if message['role'] == 'assistant' %}{% generation %}{{ message['content'] }}</s>{% endgeneration %}"
+    "{% else %}{{ message['content'] }}</s>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<s>assistant\n{% endif %}"
+)
 KINDS = ("bytes", "unigram", "wordpiece", "words")
 
 
@@ -109,3 +116,18 @@ def make_model(kind, n_tokens=400):
         for weights in model.parameters():
             weights.mul_(20 if weights.ndim > 1 else 1)
     return model.eval()
+
+
+def make_chat_tokenizer():
+    """Give a new tokenizer with a chat template."""
+    tokenizer = copy.deepcopy(make_tokenizer("bytes"))
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+def make_causal_model(tokenizer):
+    """Give a new causal model that can learn a few lines by heart."""
+    torch.manual_seed(0)
+    widths = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    ids = {name: getattr(tokenizer, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    return LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), initializer_range=0.1, **widths, **ids))

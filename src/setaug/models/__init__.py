@@ -8,6 +8,7 @@ if not all(find_spec(name) for name in ("accelerate", "torch", "transformers")):
     raise MissingExtraError("Training and running models", "train")
 
 from setaug.models.base import SetModel
+from setaug.models.callbacks import SetMetricsCallback, set_metrics
 from setaug.models.classifier import SetClassifier
 from setaug.models.constraint import SetConstraint
 from setaug.models.generator import SetGenerator
@@ -21,9 +22,11 @@ __all__ = [
     "SetClassifier",
     "SetConstraint",
     "SetGenerator",
+    "SetMetricsCallback",
     "SetModel",
     "SetSearch",
     "TrainingSettings",
     "load_model",
     "make_model",
+    "set_metrics",
 ]
