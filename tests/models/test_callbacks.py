@@ -25,8 +25,8 @@ from tests.tiny import make_causal_model, make_chat_tokenizer, make_model, make_
 
 LABELS = ["volleyball", "match", "event", "New York"]
 EXAMPLES = [
-    Example("They won in five sets.", ["event", "volleyball", "match"]),
-    Example("The city never sleeps.", ["New York"]),
+    Example("They won in five sets.", ["event", "volleyball", "match"], id="a"),
+    Example("The city never sleeps.", ["New York"], id="b"),
     Example("The fair opens, and nobody comes; then it rains.", ["event"]),
     Example("Nothing.", []),
 ]
@@ -125,6 +125,7 @@ def test_a_model_that_knows_its_lines_by_heart_gets_all_sets_right(is_chat: bool
     trainer.add_callback(callback)
     metrics = trainer.evaluate()
     assert [set(one.labels) for one in callback.predictions] == [set(example.labels) for example in EXAMPLES]
+    assert [one.id for one in callback.predictions] == ["a", "b", None, None]
     assert metrics["eval_set_f1"] == metrics["eval_set_exact_match"] == metrics["eval_set_size_agreement"] == 1
     constrained = make_callback(tokenizer, labels=LABELS, constrain=True)
     assert [one.labels for one in constrained.predict(trainer.model)] == [one.labels for one in callback.predictions]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -213,7 +214,7 @@ class SetMetricsCallback(TrainerCallback):
                 outputs = model.generate(**{name: ids.to(model.device) for name, ids in inputs.items()}, **options)
                 answers = outputs[:, inputs["input_ids"].shape[1] :].tolist()
                 written.update(zip(chosen, map(self._read, answers), strict=True))
-        return [written[at] for at in range(len(rows))]
+        return [replace(written[at], id=example.id) for at, example in enumerate(self._examples)]
 
     def _options(self, model: Any) -> dict[str, Any]:
         options: dict[str, Any] = {
