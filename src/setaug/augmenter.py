@@ -212,7 +212,7 @@ class PairFormat:
     @property
     def names(self) -> tuple[str, ...]:
         """The fields of a written row."""
-        return ("messages",) if self.is_one_list else (self.prompt, self.completion)
+        return ("messages",) if self.is_chat and self.is_one_list else (self.prompt, self.completion)
 
     def check_carried(self, carry: Sequence[str]) -> "PairFormat":
         """Raise if a field of a row cannot stand beside those of a pair."""

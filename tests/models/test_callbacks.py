@@ -195,6 +195,8 @@ def test_mistakes_are_told_before_any_training() -> None:
     tokenizer = make_tokenizer("bytes")
     with pytest.raises(ValueError, match="only a chat has a system message"):
         SetMetricsCallback(EXAMPLES, tokenizer, system="Be brief.")
+    with pytest.raises(ValueError, match="the tokenizer has no chat template"):
+        SetMetricsCallback(EXAMPLES, tokenizer, is_chat=True)
     with pytest.raises(ValueError, match="no examples"):
         SetMetricsCallback([], tokenizer)
     with pytest.raises(ValueError, match="template must hold"):
