@@ -4,6 +4,7 @@ SetAugError
 ├── DataError          a row of the input is not what it should be
 ├── FileError          a file cannot be read or written as asked
 ├── ModelError         a model cannot be loaded, trained or used as asked
+├── EndpointError      a server that runs a language model cannot be reached, or refuses to answer
 └── MissingExtraError  an optional dependency is not installed
 
 Bad arguments raise ``ValueError`` or ``TypeError``.
@@ -42,6 +43,10 @@ class FileError(SetAugError):
 
 class ModelError(SetAugError):
     """Report a model that cannot be loaded, trained or used as asked."""
+
+
+class EndpointError(SetAugError):
+    """Report a server that runs a language model and cannot be reached, or refuses to answer."""
 
 
 class MissingExtraError(SetAugError, ImportError):

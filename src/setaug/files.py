@@ -174,3 +174,36 @@ def _compressed(raw: io.FileIO, suffix: str) -> Iterator[BinaryIO]:
         case _:
             with io.BufferedWriter(raw, 1 << 20) as buffered:
                 yield cast(BinaryIO, buffered)
+
+
+@contextmanager
+def adding_lines(path: Path) -> Iterator[Callable[[bytes], None]]:
+    """Give a function that adds a line to a file, at once; nobody else may write to it meanwhile."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("a+b")
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror}.") from None
+    with stream:
+        _lock(stream, path)
+        stream.seek(0)
+        stream.truncate(stream.read().rfind(b"\n") + 1)  # drop a line that was cut off
+
+        def add(line: bytes) -> None:
+            stream.write(line + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+        yield add
+
+
+def _lock(stream: BinaryIO, path: Path) -> None:
+    """Keep others from writing to a file until it is closed, where the system can do that."""
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+    except ImportError:
+        return
+    try:
+        flock(stream, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        raise FileError(f"another run is writing to {path}; wait for it, or use another place.") from None

@@ -15,6 +15,7 @@ COMMANDS = {
     "augment": "write training pairs: informative label orders, with the set's size",
     "train": "train a model that writes sets",
     "predict": "predict the set of each text with a trained model",
+    "prompt": "ask a language model for the set of each text, with examples in the prompt",
     "score": "how probable a trained model finds the true sets, in whatever order",
     "evaluate": "score predictions against the true sets",
     "compare": "is the difference between two models more than chance?",

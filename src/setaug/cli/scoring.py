@@ -1,6 +1,7 @@
 """What the commands that score predictions share: reading predictions, true sets and lists of labels."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setaug.cli.options import UsageError, add_fields, read_input
@@ -72,3 +73,12 @@ def read_vocabulary(path: str | None) -> list[str] | None:
         if label.strip():
             labels.append(label)
     return labels
+
+
+def named_vocabulary(given: str) -> "str | list[str]":
+    """Read what a model may write: ``closed``, ``open``, or the labels of a file."""
+    if given in ("closed", "open"):
+        return given
+    if not Path(given).exists():
+        raise UsageError(f"--vocabulary must be closed, open or a file of labels; there is no file {given}.")
+    return read_vocabulary(given) or []

@@ -15,9 +15,10 @@ from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from setaug.errors import FileError, ModelError
+from setaug.files import adding_lines
 
 if TYPE_CHECKING:
     from setaug.models.settings import Progress
@@ -85,7 +86,7 @@ def run_groups(
     done = read_results(path)
     wanted = {cell_key(cell) for group in groups for cell in group}
     if not wanted <= done.keys():
-        with _adding_to(path) as keep:
+        with adding_lines(path) as add_line:
             done = read_results(path)  # again: now nobody else writes
             missing = list(_missing(groups, done))
             n_missing = sum(map(len, missing))
@@ -93,7 +94,7 @@ def run_groups(
             with _running(run, missing, workers) as finished:
                 for n_done, found in enumerate(finished, start=1):
                     row = {**found, **made_by}
-                    keep(row)
+                    add_line(json.dumps(row).encode())
                     done[cell_key(row["cell"])] = row["result"]
                     if tell is not None:
                         tell(row)
@@ -132,39 +133,6 @@ def read_results(path: Path) -> dict[str, Result]:
         except (ValueError, TypeError, KeyError):
             raise FileError(f"line {number} of {path} is no result of an experiment; use another folder.") from None
     return found
-
-
-@contextmanager
-def _adding_to(path: Path) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Give a function that adds a line to a file, at once; nobody else may write to it meanwhile."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        stream = path.open("a+b")
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}.") from None
-    with stream:
-        _lock(stream, path)
-        stream.seek(0)
-        stream.truncate(stream.read().rfind(b"\n") + 1)  # drop a line that was cut off
-
-        def keep(row: dict[str, Any]) -> None:
-            stream.write(json.dumps(row).encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-
-        yield keep
-
-
-def _lock(stream: BinaryIO, path: Path) -> None:
-    """Keep others from writing to a file until it is closed, where the system can do that."""
-    try:
-        from fcntl import LOCK_EX, LOCK_NB, flock
-    except ImportError:
-        return
-    try:
-        flock(stream, LOCK_EX | LOCK_NB)
-    except BlockingIOError:
-        raise FileError(f"another run is writing to {path}; wait for it, or use another folder.") from None
 
 
 @contextmanager

@@ -1,0 +1,265 @@
+"""Ask a language model for the label set of each text, with examples in the prompt. Nothing is trained.
+
+Any OpenAI-compatible server will do: a hosted one, vLLM, llama.cpp, transformers serve. The prompt shows some of the
+training examples, their labels in an order that tells most (specific before general, from the statistics of the whole
+training file), behind their number; the answers are read as sets.
+
+Each answer is kept in a file as it arrives. A run that was stopped goes on where it was when it is called again, and
+asks for nothing twice. The key comes from the environment (OPENAI_API_KEY), and is written nowhere.
+"""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from setaug.cli.options import (
+    UsageError,
+    add_input,
+    add_thresholds,
+    checking_options,
+    read_input,
+    skipped_lines,
+)
+from setaug.cli.progress import progress_bar
+from setaug.cli.scoring import named_vocabulary
+
+if TYPE_CHECKING:
+    from setaug.examples import Example
+    from setaug.prompting import PromptedSetModel, PromptReport
+
+EXAMPLES = """\
+examples:
+  setaug prompt --train train.jsonl test.jsonl --model gpt-4.1-mini --dry-run
+  setaug prompt --train train.jsonl test.jsonl --model gpt-4.1-mini -o predictions.jsonl
+  setaug prompt --train train.jsonl test.jsonl --model my-model --base-url http://localhost:8000/v1 -o predictions.jsonl
+  setaug prompt --train train.jsonl test.jsonl --model my-model --base-url http://localhost:8000/v1 \\
+      --endpoint completion --samples 8 --concurrency 32 -o probabilities.jsonl
+  setaug prompt --train train.jsonl test.jsonl --model o4-mini -o predictions.jsonl \\
+      --request '{"max_tokens": null, "temperature": null, "max_completion_tokens": 2000}'
+  setaug evaluate predictions.jsonl test.jsonl
+"""
+
+INTERRUPTED = "what was answered is kept, and goes on when it is called again"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_input(parser)
+    parser.add_argument("--train", required=True, metavar="FILE", help="examples with labels, of which some are shown")
+    parser.add_argument("--model", required=True, metavar="NAME", help="the model, as the server calls it")
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write JSONL [standard output]")
+    parser.add_argument(
+        "--answers",
+        metavar="FILE",
+        help="where each answer is kept as it arrives [OUTPUT.answers.jsonl; not kept for standard output]",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the exact prompt for the first text; ask nothing")
+    group = parser.add_argument_group("server")
+    group.add_argument(
+        "--base-url", metavar="URL", help="where it is, up to /v1 [$OPENAI_BASE_URL, or https://api.openai.com/v1]"
+    )
+    group.add_argument(
+        "--endpoint", choices=("chat", "completion"), default="chat", help="messages, or one text that goes on [chat]"
+    )
+    group.add_argument(
+        "--key-variable", default="OPENAI_API_KEY", metavar="NAME", help="the variable with the key [OPENAI_API_KEY]"
+    )
+    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="requests under way at once [8]")
+    group.add_argument("--timeout", type=float, default=120.0, metavar="S", help="seconds to wait for an answer [120]")
+    group.add_argument(
+        "--retries", type=int, default=8, metavar="N", help="how often to ask again where the server is busy [8]"
+    )
+    group.add_argument(
+        "--request", default="{}", metavar="JSON", help="further fields of each request; null leaves a field out"
+    )
+    group.add_argument(
+        "--skip-refused", action="store_true", help="give texts that the server refuses an empty set, and count them"
+    )
+    group = parser.add_argument_group("prompt")
+    group.add_argument("--shots", type=int, default=24, metavar="N", help="examples to show [24]")
+    group.add_argument(
+        "--shot-choice",
+        choices=("random", "cover"),
+        default="random",
+        help="draw them, or choose them to cover many labels [random]",
+    )
+    group.add_argument(
+        "--ordering",
+        choices=("topological", "reversed", "random", "frequency", "given"),
+        default="topological",
+        help="how to order the labels of an example: as in setaug augment [topological]",
+    )
+    add_thresholds(group)
+    group.add_argument(
+        "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
+    )
+    group.add_argument("--separator", default=" | ", metavar="TEXT", help="what stands between labels [' | ']")
+    group.add_argument("--template", default="{text}", metavar="TEXT", help="how to show a text [{text}]")
+    group.add_argument(
+        "--instruction", metavar="TEXT", help="what to say first; {labels} stands for the list of labels, '' for none"
+    )
+    group.add_argument(
+        "--max-listed", type=int, default=200, metavar="N", help="list the labels where there are at most N [200]"
+    )
+    group.add_argument(
+        "--vocabulary",
+        default="closed",
+        metavar="V",
+        help="closed: the training labels; open: anything; or a file with further labels, one per line [closed]",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="draws examples and orders [0]")
+    group = parser.add_argument_group("answers")
+    group.add_argument(
+        "--unknown",
+        choices=("keep", "drop"),
+        default="keep",
+        help="labels that are not in the vocabulary, and not one of it in other case or spacing [keep]",
+    )
+    group.add_argument("--max-tokens", type=int, default=256, metavar="N", help="the longest answer [256]")
+    group.add_argument("--temperature", type=float, metavar="T", help="[0; 1 for samples]")
+    group.add_argument("--samples", type=int, default=0, metavar="K", help="ask K times, vote, give probabilities")
+    group.add_argument(
+        "--choose",
+        choices=("expected-f1", "expected-jaccard", "size", "vote"),
+        default="expected-f1",
+        help="how to choose a set from the samples, as in setaug predict [expected-f1]",
+    )
+    group.add_argument("--threshold", type=float, default=0.5, metavar="P", help="for --choose vote [0.5]")
+    group.add_argument("-q", "--quiet", action="store_true", help="no summary")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Ask about each text of a file."""
+    import orjson
+
+    from setaug.examples import Skipped
+    from setaug.files import open_output
+
+    model = _make_model(options)
+    skipped = Skipped() if options.skip_bad else None
+    model.fit(_read(options, options.train, skipped, are_labelled=True))
+    texts = _read(options, options.input, skipped, are_labelled=False)
+    if options.dry_run:
+        _show(model, texts)
+        return
+    answers = options.answers or (None if options.output == "-" else f"{options.output}.answers.jsonl")
+    with progress_bar("waiting for the first answer") as progress:
+        predictions = model.predict(texts, answers=answers, progress=progress, tell=_Teller())
+    with open_output(options.output) as stream:
+        for prediction in predictions:
+            stream.write(orjson.dumps(prediction.as_row(), option=orjson.OPT_APPEND_NEWLINE))
+    if not options.quiet:
+        lines = [*_summary(model.report_, model), *(skipped_lines(skipped) if skipped else [])]
+        sys.stderr.write("".join(f"{line}\n" for line in lines))
+
+
+def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
+    from setaug.augmenter import SetAugmenter
+    from setaug.prompting import Endpoint, PromptedSetModel
+
+    with checking_options():
+        endpoint = Endpoint(
+            base_url=options.base_url,
+            key_variable=options.key_variable,
+            concurrency=options.concurrency,
+            timeout=options.timeout,
+            max_retries=options.retries,
+            request=_json_object(options.request),
+        )
+        augmenter = SetAugmenter(
+            ordering=options.ordering,
+            min_pmi=options.min_pmi,
+            min_ratio=options.min_ratio,
+            size=options.size,
+            separator=options.separator,
+            template=options.template,
+            random_state=options.seed,
+        )
+        return PromptedSetModel(
+            options.model,
+            augmenter=augmenter,
+            shots=options.shots,
+            shot_choice=options.shot_choice,
+            kind=options.endpoint,
+            instruction=options.instruction,
+            max_listed=options.max_listed,
+            vocabulary=named_vocabulary(options.vocabulary),
+            unknown=options.unknown,
+            samples=options.samples,
+            choose=options.choose,
+            threshold=options.threshold,
+            temperature=options.temperature,
+            seed=options.seed,
+            max_tokens=options.max_tokens,
+            skip_refused=options.skip_refused,
+            endpoint=endpoint,
+        ).check()
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--request must be a JSON object; {error}.") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"--request must be a JSON object, got {text}.")
+    return found
+
+
+def _read(options: argparse.Namespace, path: str, skipped: Any, *, are_labelled: bool) -> "list[Example]":
+    examples = list(read_input(options, path, skipped=skipped, are_labelled=are_labelled))
+    if not examples:
+        raise UsageError(f"{path} holds no example.")
+    return examples
+
+
+def _show(model: "PromptedSetModel", texts: "list[Example]") -> None:
+    """Print what is sent for the first text, and say how much there is to ask."""
+    import json
+
+    body = model.request(texts[0].text)
+    is_chat = model.kind == "chat"
+    sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) if is_chat else body["prompt"])
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+    n_answers = max(model.samples, 1)
+    n_chars = sum(len(message["content"]) for message in body["messages"]) if is_chat else len(body["prompt"])
+    many = "" if n_answers == 1 else f" with {n_answers} answers each"
+    sys.stderr.write(
+        f"{len(texts):,} texts{many}; {len(model.shots_)} examples in each prompt; {n_chars:,} characters in this one\n"
+    )
+
+
+class _Teller:
+    """Say why nothing goes on; many requests wait for the same thing, so the same is said once."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, reason: str) -> None:
+        what = reason.partition(": ")[2]
+        if what not in self._said:
+            self._said.add(what)
+            sys.stderr.write(f"{reason}\n")
+
+
+def _summary(report: "PromptReport", model: "PromptedSetModel") -> list[str]:
+    before = report.n_answers - report.n_new
+    had = f", {before:,} of them from before" if before > 0 else ""
+    tokens = f"{report.prompt_tokens:,} tokens of prompts and {report.completion_tokens:,} of answers"
+    counted = tokens if report.prompt_tokens or not report.n_new else "the server counted no tokens"
+    lines = [f"{report.n_texts:,} texts, {report.n_answers:,} answers{had}; {counted}"]
+    if model.labels_ is not None:
+        what = f"{report.n_unknown:,} kept" if model.unknown == "keep" else f"{report.n_dropped:,} dropped"
+        n_strange = report.n_unknown + report.n_dropped
+        lines.append(
+            f"{report.n_labels:,} labels: {report.n_mapped:,} known ones in other case or spacing; "
+            f"{n_strange:,} unknown ({what}); {report.n_repeated:,} repeated"
+        )
+    if report.n_cut_off:
+        lines.append(f"{report.n_cut_off:,} answers were cut off at --max-tokens")
+    if report.n_refused:
+        lines.append(f"{report.n_refused:,} texts were refused and have no labels; the first: {report.first_refusal}")
+    return lines

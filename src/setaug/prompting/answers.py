@@ -1,0 +1,90 @@
+"""Keep each answer as soon as it arrives, so that nothing is asked, or paid for, twice."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from setaug.errors import FileError
+from setaug.files import adding_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Hold one text that a model wrote."""
+
+    text: str
+    is_cut_off: bool = False
+    """Whether it ended because no more tokens were allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Hold what a server sent back for one request: one answer or several, and the tokens that were counted."""
+
+    request: str
+    """The request's `request_key`."""
+    answers: tuple[Answer, ...]
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def as_line(self) -> bytes:
+        """Write it as JSON."""
+        return orjson.dumps(self)
+
+    @classmethod
+    def from_line(cls, line: bytes) -> "Response":
+        """Read it back."""
+        row = orjson.loads(line)
+        answers = tuple(Answer(str(one["text"]), bool(one["is_cut_off"])) for one in row["answers"])
+        return cls(str(row["request"]), answers, int(row["prompt_tokens"]), int(row["completion_tokens"]))
+
+
+def request_key(body: Mapping[str, Any]) -> str:
+    """Name a request by all that it says."""
+    return hashlib.blake2b(orjson.dumps(body, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+
+
+@dataclass
+class AnswerLog:
+    """Hold the answers to each request."""
+
+    responses: list[Response] = field(default_factory=list)
+    _keep: Callable[[bytes], None] | None = None
+    _answers: dict[str, list[Answer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for response in self.responses:
+            self._answers.setdefault(response.request, []).extend(response.answers)
+
+    def of(self, key: str) -> list[Answer]:
+        """Give the answers to a request, in the order in which they came."""
+        return self._answers.get(key, [])
+
+    def add(self, response: Response) -> None:
+        """Keep a response."""
+        if self._keep is not None:
+            self._keep(response.as_line())
+        self.responses.append(response)
+        self._answers.setdefault(response.request, []).extend(response.answers)
+
+
+@contextmanager
+def open_answers(path: str | Path | None) -> Iterator[AnswerLog]:
+    """Open a file of answers, and go on with it where it is there already; without a file, nothing is kept on disk."""
+    with nullcontext(None) if path is None else adding_lines(Path(path)) as keep:
+        yield AnswerLog([] if path is None else _read(Path(path)), keep)
+
+
+def _read(path: Path) -> list[Response]:
+    responses = []
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            responses.append(Response.from_line(line))
+        except (ValueError, TypeError, KeyError):
+            raise FileError(f"line {number} of {path} is no answer to a prompt; name another file.") from None
+    return responses

@@ -1,0 +1,296 @@
+"""Ask an OpenAI-compatible server: many requests at once, with patience where it is busy, and none of them twice."""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from setaug.errors import EndpointError, MissingExtraError
+from setaug.prompting.answers import Answer, AnswerLog, Response
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI
+
+Tell: TypeAlias = Callable[[str], None]
+"""Is told in a sentence why nothing goes on for a while."""
+_BUSY = (408, 409, 425, 429)
+"""What a server answers that may be asked again; and all from 500 on."""
+_ABOUT_ONE = (400, 413, 422)
+"""What a server answers if it dislikes the request itself: the text is too long, say."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Say which server to ask, and how hard."""
+
+    base_url: str | None = None
+    """Where it is, up to ``/v1``; by default what OPENAI_BASE_URL says, or OpenAI itself."""
+    key_variable: str = "OPENAI_API_KEY"
+    """The environment variable that holds the key. It is read when it is used, and kept nowhere."""
+    concurrency: int = 8
+    """Requests under way at once."""
+    timeout: float = 120.0
+    """Seconds to wait for an answer."""
+    max_retries: int = 8
+    """How often to ask again where the server is busy, fails or hangs."""
+    max_wait: float = 600.0
+    """Seconds: where the server asks to wait for longer, the run ends."""
+    request: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of each request, and fields to leave out (None): ``{"max_tokens": None}``, say."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("concurrency", 1), ("max_retries", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}.")
+        for name in ("timeout", "max_wait"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)!r}.")
+        if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url must begin with http:// or https://, got {self.base_url!r}.")
+        if not isinstance(self.request, Mapping):
+            raise TypeError(f"request must map fields to values, got {self.request!r}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Hold what is to be asked, and how often."""
+
+    key: str
+    body: dict[str, Any]
+    n_answers: int
+    what: str
+    """What it is about, for messages."""
+
+
+@dataclass
+class Refusals:
+    """Hold why requests were refused, by their key, where a refusal shall not end the run."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+def ask(
+    requests: Iterable[Request],
+    log: AnswerLog,
+    endpoint: Endpoint,
+    *,
+    refusals: Refusals | None = None,
+    done: Callable[[], None] = lambda: None,
+    tell: Tell = lambda reason: None,
+) -> None:
+    """Ask for the answers that the log does not hold yet; each goes there at once.
+
+    Parameters
+    ----------
+    refusals
+        Where given, a request that the server refuses because of what it says is noted there; else it ends the run.
+    done
+        Is called whenever a request has all of its answers.
+
+    """
+    waiting = [request for request in requests if len(log.of(request.key)) < request.n_answers]
+    if waiting:
+        _run(lambda: _Asking(endpoint, log, refusals, done, tell).all(waiting))
+
+
+def _run(start: Callable[[], Any]) -> None:
+    """Run it to its end, also where (as in a notebook) this thread runs something already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(start())
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(start())).result()
+
+
+class _RefusedError(Exception):
+    """Report that a server dislikes what a request says."""
+
+
+class _Asking:
+    """Hold what all requests of a run share: whether the server was heard of, and until when to leave it alone."""
+
+    def __init__(
+        self, endpoint: Endpoint, log: AnswerLog, refusals: Refusals | None, done: Callable[[], None], tell: Tell
+    ) -> None:
+        self.endpoint, self.log, self.refusals, self.done, self.tell = endpoint, log, refusals, done, tell
+        self.was_heard_of = False
+        self.takes_n = True
+        self.quiet_until = 0.0
+
+    async def all(self, requests: list[Request]) -> None:
+        """Ask all of them, a few at once; after an error, wait for what is under way, and keep it."""
+        async with _client(self.endpoint) as client:
+            self.client = client
+            rest = iter(requests)
+            workers = [asyncio.create_task(self._work(rest)) for _ in range(self.endpoint.concurrency)]
+            try:
+                await asyncio.gather(*workers)
+            except EndpointError:
+                for _ in rest:  # begin nothing new
+                    pass
+                await asyncio.gather(*workers, return_exceptions=True)
+                raise
+            except BaseException:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+                raise
+
+    async def _work(self, rest: Iterator[Request]) -> None:
+        for request in rest:
+            try:
+                while (n_there := len(self.log.of(request.key))) < request.n_answers:
+                    self.log.add(await self._respond(request, n_there))
+            except _RefusedError as refused:
+                if self.refusals is None:
+                    raise EndpointError(f"{request.what}: {refused}") from None
+                self.refusals.reasons[request.key] = str(refused)
+            self.done()
+
+    async def _respond(self, request: Request, n_there: int) -> Response:
+        n_missing = request.n_answers - n_there
+        body = dict(request.body)
+        if "seed" in body:
+            body["seed"] += n_there  # a server that draws by the seed would say the same again
+        if n_missing > 1 and self.takes_n:
+            try:
+                return await self._try(request.key, {**body, "n": n_missing})
+            except _RefusedError:
+                self.takes_n = False  # it may answer one at a time
+        return await self._try(request.key, body)
+
+    async def _try(self, key: str, body: dict[str, Any]) -> Response:
+        """Send a request until it is answered, or it makes no sense to go on."""
+        from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
+
+        for n_failed in range(self.endpoint.max_retries + 1):
+            while (left := self.quiet_until - time.monotonic()) > 0:
+                await asyncio.sleep(left)
+            wait = None
+            try:
+                response = await self._send(key, body)
+            except APITimeoutError:
+                reason = f"no answer within {self.endpoint.timeout:g} s"
+            except APIConnectionError as error:
+                reason = f"cannot reach the server: {_innermost(error)}"
+                if not self.was_heard_of and n_failed >= 2:
+                    break
+            except APIStatusError as error:
+                self.was_heard_of = True
+                reason, wait = self._status(error), _asked_wait(error)
+            except (APIError, ValueError) as error:
+                raise EndpointError(f"the answer makes no sense: {self._clean(str(error))}") from None
+            else:
+                self.was_heard_of = True
+                return response
+            if wait is not None and wait > self.endpoint.max_wait:
+                raise EndpointError(f"{reason}; the server asks to wait for {wait:.0f} s, which is too long.")
+            if n_failed < self.endpoint.max_retries:
+                await self._pause(reason, n_failed, wait)
+        raise EndpointError(f"gave up after {n_failed + 1} tries: {self._clean(reason)}.")
+
+    async def _pause(self, reason: str, n_failed: int, asked: float | None) -> None:
+        """Wait before the next try; where the server asks for it, all requests wait."""
+        pause = min(_FIRST_PAUSE * 2**n_failed, _LONGEST_PAUSE) * random.uniform(0.75, 1)
+        if asked is not None:
+            pause = max(asked, 0.0) + random.uniform(0, 0.1)
+            self.quiet_until = max(self.quiet_until, time.monotonic() + pause)
+        self.tell(f"waiting {pause:.1f} s: {self._clean(reason)}")
+        await asyncio.sleep(pause)
+
+    def _status(self, error: "APIStatusError") -> str:
+        """Say what the server complains about; raise where there is no use in asking again."""
+        status = error.status_code
+        reason = f"the server says {status}: {self._clean(_message(error))}"
+        is_about_money = status == 429 and error.code == "insufficient_quota"
+        if (status in _BUSY or status >= 500) and not is_about_money:
+            return reason
+        if status in _ABOUT_ONE:
+            raise _RefusedError(reason)
+        raise EndpointError(reason)
+
+    async def _send(self, key: str, body: dict[str, Any]) -> Response:
+        is_chat = "messages" in body
+        create: Any = self.client.chat.completions.create if is_chat else self.client.completions.create
+        named = {name: body[name] for name in ("model", "messages", "prompt") if name in body}
+        rest = {name: value for name, value in body.items() if name not in named}
+        found = await create(**named, extra_body=rest)
+        choices = getattr(found, "choices", None)
+        if not isinstance(choices, list) or not choices:
+            raise ValueError("it holds no choices; is this the address of an OpenAI-compatible server (.../v1)?")
+        texts = [choice.message.content if is_chat else choice.text for choice in choices]
+        answers = [
+            Answer(text or "", choice.finish_reason == "length") for text, choice in zip(texts, choices, strict=True)
+        ]
+        usage = found.usage
+        counted = (0, 0) if usage is None else (usage.prompt_tokens or 0, usage.completion_tokens or 0)
+        return Response(key, tuple(answers), *counted)
+
+    def _clean(self, text: str) -> str:
+        """Make one line of a message, without the key."""
+        key = os.environ.get(self.endpoint.key_variable)
+        line = " ".join((text.replace(key, "...") if key else text).split())
+        return line if len(line) <= 300 else f"{line[:297]}..."
+
+
+def _client(endpoint: Endpoint) -> "AsyncOpenAI":
+    try:
+        from openai import AsyncOpenAI
+    except ImportError:
+        raise MissingExtraError("Asking language models", "llm") from None
+    key = os.environ.get(endpoint.key_variable)
+    is_openai = endpoint.base_url is None and not os.environ.get("OPENAI_BASE_URL")
+    if not key and is_openai:
+        raise EndpointError(f"no key: set the environment variable {endpoint.key_variable}, or name a base URL.")
+    return AsyncOpenAI(
+        api_key=key or "none",  # a server of one's own asks for none, but the client does
+        base_url=endpoint.base_url,
+        timeout=endpoint.timeout,
+        max_retries=0,
+    )
+
+
+def _asked_wait(error: "APIStatusError") -> float | None:
+    """Give the seconds for which a server asks to be left alone."""
+    from email.utils import parsedate_to_datetime
+
+    headers = error.response.headers
+    try:
+        if (milliseconds := headers.get("retry-after-ms")) is not None:
+            return float(milliseconds) / 1000
+        asked = headers.get("retry-after")
+        if asked is None:
+            return None
+        return float(asked) if asked.strip().replace(".", "", 1).isdigit() else _until(parsedate_to_datetime(asked))
+    except (TypeError, ValueError):
+        return None
+
+
+def _until(moment: Any) -> float:
+    return float(moment.timestamp() - time.time())
+
+
+def _message(error: "APIStatusError") -> str:
+    """Find the sentence in what a server sent."""
+    body = error.body
+    if isinstance(body, dict):
+        for name in ("message", "detail", "error"):
+            if body.get(name):
+                return str(body[name])
+    return str(body or error.message)
+
+
+def _innermost(error: BaseException) -> str:
+    """Say what is at the bottom of an error."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error) or type(error).__name__

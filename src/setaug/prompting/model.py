@@ -1,0 +1,357 @@
+"""SETAUG without training: a language model that is shown a few examples, with their labels in an informative order."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sklearn.base import BaseEstimator
+
+from setaug.augmenter import SetAugmenter
+from setaug.decoding.choice import CHOICES
+from setaug.decoding.voting import predict_by_vote
+from setaug.errors import DataError, EndpointError
+from setaug.examples import Data, make_examples, make_texts
+from setaug.metrics import score_sets
+from setaug.predictions import Prediction
+from setaug.prompting.answers import AnswerLog, open_answers, request_key
+from setaug.prompting.endpoint import Endpoint, Refusals, Request, Tell, ask
+from setaug.prompting.prompt import KINDS, FewShotPrompt, write_instruction
+from setaug.prompting.reading import UNKNOWN, AnswerReader, Reading
+from setaug.prompting.shots import choose_shots
+from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
+
+if TYPE_CHECKING:
+    from setaug.engines.local import Progress
+
+_CHANGES = ("samples", "choose", "threshold", "temperature", "seed", "unknown")
+_OURS = ("model", "messages", "prompt", "n", "stream")
+"""Fields of a request that cannot be chosen freely."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptReport:
+    """Tell what a prediction took, and how its answers looked."""
+
+    n_texts: int
+    n_answers: int
+    """Answers that the predictions are made of."""
+    n_new: int
+    """Those of them that were not there before."""
+    prompt_tokens: int
+    completion_tokens: int
+    """Tokens of the new answers, as the server counts; 0 where it does not."""
+    n_cut_off: int
+    """Answers that ended because no more tokens were allowed."""
+    n_labels: int
+    """Labels in all answers."""
+    n_mapped: int
+    """Those of them that were written otherwise than the label, in case or white space."""
+    n_unknown: int
+    """Those that are not in the vocabulary, and were kept."""
+    n_dropped: int
+    """Those that are not in the vocabulary, and were dropped."""
+    n_repeated: int
+    n_refused: int
+    """Texts without an answer, because the server refused them."""
+    first_refusal: str | None = None
+
+
+class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
+    """Show a language model some examples, and read what it says about a text as a set.
+
+    `fit` counts labels and chooses the examples; only `predict` asks the server.
+
+    Parameters
+    ----------
+    model
+        The name of the model, as the server knows it.
+    augmenter
+        In which order the labels of the examples are written, and how; by default SETAUG's (specific labels first, with
+        sizes). Its ``random_state`` also draws the examples. Of its orders one is shown for each example.
+    shots
+        How many examples to show (the paper's 24); all where there are not more.
+    shot_choice
+        ``random``, or ``cover``: examples with as many different labels as possible.
+    kind
+        ``chat`` for messages, ``completion`` for one text.
+    instruction
+        What to say first; ``{labels}`` stands for the list of labels. By default how to write labels and, in a closed
+        vocabulary of at most `max_listed` labels, which ones there are. An empty one leaves it out.
+    vocabulary
+        ``closed``: the labels of the training data are all there are; ``open``: any text can be a label; or a list of
+        further labels.
+    unknown
+        ``keep`` labels that are not in the vocabulary (the prediction names them), or ``drop`` them.
+    samples
+        Where above 0, ask for so many answers, vote, and give a probability for each label.
+    choose, threshold
+        How to choose a set from the samples; see `setaug.decoding.choice.CHOICES`.
+    temperature
+        By default 0, or 1 for samples.
+    seed
+        For samples, where the server draws by it.
+    max_tokens
+        The longest answer.
+    skip_refused
+        Whether a text that the server refuses (it is too long, say) gets an empty set, instead of ending the run.
+    endpoint
+        Which server to ask, and how hard.
+
+    Attributes
+    ----------
+    prompt_
+        What is sent with each text.
+    shots_
+        The places of the examples that are shown.
+    report_
+        What the last prediction took.
+
+    Examples
+    --------
+    >>> from setaug.sample import sample_examples
+    >>> model = PromptedSetModel("any", shots=2, max_listed=0, kind="completion").fit(list(sample_examples(64)))
+    >>> print(model.request("On Monday: the ferry was late.")["prompt"])
+    Name the labels of the text: first how many there are, then each of them, with "|" in between. Write nothing else.
+    ...
+
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        augmenter: SetAugmenter | None = None,
+        shots: int = 24,
+        shot_choice: str = "random",
+        kind: str = "chat",
+        instruction: str | None = None,
+        max_listed: int = 200,
+        vocabulary: str | Sequence[str] = "closed",
+        unknown: str = "keep",
+        samples: int = 0,
+        choose: str = "expected-f1",
+        threshold: float = 0.5,
+        temperature: float | None = None,
+        seed: int = 0,
+        max_tokens: int = 256,
+        skip_refused: bool = False,
+        endpoint: Endpoint | None = None,
+    ) -> None:
+        self.model = model
+        self.augmenter = augmenter or SetAugmenter()
+        self.shots = shots
+        self.shot_choice = shot_choice
+        self.kind = kind
+        self.instruction = instruction
+        self.max_listed = max_listed
+        self.vocabulary = vocabulary
+        self.unknown = unknown
+        self.samples = samples
+        self.choose = choose
+        self.threshold = threshold
+        self.temperature = temperature
+        self.seed = seed
+        self.max_tokens = max_tokens
+        self.skip_refused = skip_refused
+        self.endpoint = endpoint or Endpoint()
+
+    def check(self) -> Self:
+        """Raise if a parameter makes no sense."""
+        self.augmenter.check()
+        check_vocabulary(self.vocabulary)
+        for name, choices in (("kind", KINDS), ("unknown", UNKNOWN), ("choose", CHOICES)):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}.")
+        for name, least in (("shots", 0), ("max_listed", 0), ("samples", 0), ("max_tokens", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}.")
+        if self.temperature is not None and not 0 <= self.temperature <= 2:
+            raise ValueError(f"temperature must be from 0 to 2, got {self.temperature!r}.")
+        if not 0 <= self.threshold <= 1:
+            raise ValueError(f"threshold must be from 0 to 1, got {self.threshold!r}.")
+        choose_shots([], 0, way=self.shot_choice)
+        for name in _OURS:
+            if name in self.endpoint.request:
+                raise ValueError(f'the field "{name}" of a request cannot be chosen by hand.')
+        return self
+
+    def fit(self, data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> Self:
+        """Count the labels of examples (or rows; or texts and their label sets), and choose those to show."""
+        self.check()
+        examples = make_examples(data, labels)
+        if not examples:
+            raise DataError("the training data is empty.")
+        drawing = replace(self.augmenter, n_orders=1).fit(examples)
+        self.statistics_ = self.augmenter.statistics_ = drawing.statistics_
+        self.labels_ = known_labels(self.statistics_, self.vocabulary)
+        self.shots_ = choose_shots(examples, self.shots, way=self.shot_choice, seed=self.augmenter.random_state)
+        pairs = list(drawing.augment(examples[at] for at in self.shots_))
+        self.prompt_ = FewShotPrompt(
+            instruction=self._instruct(), shots=tuple(drawn for _, drawn in _two_by_two(pairs)), kind=self.kind
+        )
+        return self
+
+    def _instruct(self) -> str:
+        codec, labels = self.augmenter.codec, sorted(self.labels_ or ())
+        if self.instruction is not None:
+            return self.instruction.replace("{labels}", codec.separator.join(map(codec.encode_label, labels)))
+        return write_instruction(codec, labels if 0 < len(labels) <= self.max_listed else None)
+
+    def request(self, text: str, **changes: Any) -> dict[str, Any]:
+        """Give exactly what is sent for a text (for several samples, ``n`` comes on top)."""
+        return self._changed(changes)._body(text)
+
+    def _changed(self, changes: Mapping[str, Any]) -> Self:
+        if not hasattr(self, "prompt_"):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
+        if strange := changes.keys() - set(_CHANGES):
+            raise TypeError(f"a model that is prompted takes no {', '.join(sorted(strange))}.")
+        changed = type(self)(**{**self.get_params(deep=False), **changes}).check()
+        changed.prompt_, changed.labels_ = self.prompt_, self.labels_
+        return changed
+
+    def _body(self, text: str) -> dict[str, Any]:
+        before, after = self.augmenter.around_text
+        temperature = (1.0 if self.samples else 0.0) if self.temperature is None else self.temperature
+        body = {
+            "model": self.model,
+            **self.prompt_.body(before + text + after),
+            "temperature": temperature,
+            "max_tokens": self.max_tokens,
+            **({"seed": self.seed} if self.samples else {}),
+            **self.endpoint.request,
+        }
+        return {name: value for name, value in body.items() if value is not None}
+
+    def predict(
+        self,
+        data: Iterable[str] | Data,
+        *,
+        answers: str | Path | None = None,
+        progress: "Progress | None" = None,
+        tell: Tell = lambda reason: None,
+        **changes: Any,
+    ) -> list[Prediction]:
+        """Predict the set of each text (or example, or row).
+
+        Parameters
+        ----------
+        answers
+            A file to which each answer is added as it arrives. What it holds already is not asked again.
+        progress
+            Is told what is going on: a word, how much is done, and of how much.
+        tell
+            Is told why nothing goes on for a while.
+        changes
+            Changes for this call to samples, choose, threshold, temperature, seed or unknown.
+
+        """
+        model = self._changed(changes)
+        texts, keys = make_texts(data)
+        bodies = [model._body(text) for text in texts]
+        names = [request_key(body) for body in bodies]
+        wanted = {
+            name: Request(name, body, max(model.samples, 1), f"text {at}" if key is None else f"text {at} (id {key})")
+            for at, (name, body, key) in reversed(list(enumerate(zip(names, bodies, keys, strict=True), start=1)))
+        }
+        refusals = Refusals() if model.skip_refused else None
+        with open_answers(answers) as log:
+            n_before = len(log.responses)
+            model._ask(list(wanted.values())[::-1], log, refusals, progress, tell)
+        read = model._reader().read
+        readings = {
+            name: [(answer.text, read(answer.text)) for answer in log.of(name)[: request.n_answers]]
+            for name, request in wanted.items()
+        }
+        self.report_ = _report(names, readings, log, n_before, refusals)
+        return [model._predict(readings[name], key) for name, key in zip(names, keys, strict=True)]
+
+    def _ask(
+        self,
+        requests: list[Request],
+        log: AnswerLog,
+        refusals: Refusals | None,
+        progress: "Progress | None",
+        tell: Tell,
+    ) -> None:
+        n_done = sum(len(log.of(request.key)) >= request.n_answers for request in requests)
+
+        def count() -> None:
+            nonlocal n_done
+            n_done += 1
+            if progress is not None:
+                progress("asking", n_done, len(requests))
+
+        try:
+            ask(requests, log, self.endpoint, refusals=refusals, done=count, tell=tell)
+        except EndpointError as error:
+            n_there = sum(len(log.of(request.key)) >= request.n_answers for request in requests)
+            raise EndpointError(f"{error} ({n_there:,} of {len(requests):,} texts are answered.)") from None
+
+    def _reader(self) -> AnswerReader:
+        index = None if self.labels_ is None else LabelIndex(self.labels_)
+        return AnswerReader(codec=self.augmenter.codec, index=index, unknown=self.unknown)
+
+    def _predict(self, read: list[tuple[str, Reading]], key: str | int | None) -> Prediction:
+        if not read:  # refused
+            return Prediction(labels=(), id=key)
+        if self.samples:
+            strange = frozenset(label for _, one in read for label in one.unknown)
+            return predict_by_vote(
+                [one.labels for _, one in read],
+                way=self.choose,
+                threshold=self.threshold,
+                strange=None if self.labels_ is None else strange,
+                key=key,
+            )
+        ((text, one),) = read
+        return Prediction(
+            labels=one.labels,
+            size=one.size,
+            generation=text,
+            repeated=one.repeated,
+            unknown=None if self.labels_ is None else one.unknown,
+            malformed=one.malformed,
+            id=key,
+        )
+
+    def score(self, data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> float:
+        """Give the mean F1 of the predicted sets."""
+        examples = make_examples(data, labels)
+        return score_sets(
+            [found.labels for found in self.predict(examples)], [example.labels for example in examples]
+        ).samples_f1
+
+
+def _two_by_two(pairs: list[Any]) -> list[tuple[Any, Any]]:
+    return list(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def _report(
+    names: list[str],
+    readings: Mapping[str, list[tuple[str, Reading]]],
+    log: AnswerLog,
+    n_before: int,
+    refusals: Refusals | None,
+) -> PromptReport:
+    new = log.responses[n_before:]
+    read = [one for ones in readings.values() for _, one in ones]
+    reasons = {} if refusals is None else refusals.reasons
+    cut_off = [answer.is_cut_off for name, ones in readings.items() for answer in log.of(name)[: len(ones)]]
+    return PromptReport(
+        n_texts=len(names),
+        n_answers=len(read),
+        n_new=sum(len(response.answers) for response in new),
+        prompt_tokens=sum(response.prompt_tokens for response in new),
+        completion_tokens=sum(response.completion_tokens for response in new),
+        n_cut_off=sum(cut_off),
+        n_labels=sum(len(one.labels) + len(one.repeated) + len(one.dropped) for one in read),
+        n_mapped=sum(len(one.mapped) for one in read),
+        n_unknown=sum(len(one.unknown) for one in read),
+        n_dropped=sum(len(one.dropped) for one in read),
+        n_repeated=sum(len(one.repeated) for one in read),
+        n_refused=sum(name in reasons for name in names),
+        first_refusal=next(iter(reasons.values()), None),
+    )

@@ -1,0 +1,84 @@
+"""A few-shot prompt: an instruction, examples with their labels in an order of choice, and the text to label."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from setaug.codec import SetCodec
+from setaug.examples import Pair
+
+KINDS = ("chat", "completion")
+"""The endpoints: messages of a user and an assistant, or one text that goes on."""
+TEXT, LABELS = "Text: ", "Labels:"
+"""What stands in front of a text and its labels where the prompt is one text."""
+
+
+def write_instruction(codec: SetCodec, labels: Sequence[str] | None) -> str:
+    """Say how labels shall be written and, where they are given, which ones there are.
+
+    Examples
+    --------
+    >>> print(write_instruction(SetCodec(), ["joy", "love"]))
+    Name the labels of the text: first how many there are, then each of them, with "|" in between. Write nothing else.
+    The labels that there are: joy | love
+
+    """
+    parts = "first how many there are, then each of them" if codec.size else "all of them"
+    told = f'Name the labels of the text: {parts}, with "{codec.mark}" in between. Write nothing else.'
+    return told if labels is None else f"{told}\nThe labels that there are: {_listed(codec, labels)}"
+
+
+def _listed(codec: SetCodec, labels: Sequence[str]) -> str:
+    return codec.separator.join(map(codec.encode_label, labels))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewShotPrompt:
+    """Write the prompt for a text.
+
+    Parameters
+    ----------
+    shots
+        The examples to show.
+    kind
+        ``chat`` or ``completion``.
+
+    Examples
+    --------
+    >>> prompt = FewShotPrompt(instruction="Name the labels.", shots=(Pair("We won!", "1 | joy"),), kind="completion")
+    >>> print(prompt.body("We lost.")["prompt"])
+    Name the labels.
+    <BLANKLINE>
+    Text: We won!
+    Labels: 1 | joy
+    <BLANKLINE>
+    Text: We lost.
+    Labels:
+
+    """
+
+    instruction: str
+    shots: tuple[Pair, ...]
+    kind: str = "chat"
+
+    def body(self, prompt: str) -> dict[str, Any]:
+        """Give what the request says, beside the name of the model and how to sample."""
+        if self.kind == "chat":
+            return {"messages": self._messages(prompt)}
+        return {"prompt": self._text(prompt), "stop": ["\n"]}
+
+    def _messages(self, prompt: str) -> list[dict[str, str]]:
+        said = [("system", self.instruction)] if self.instruction else []
+        for shot in self.shots:
+            said += [("user", shot.prompt), ("assistant", shot.completion)]
+        return [{"role": role, "content": content} for role, content in [*said, ("user", prompt)]]
+
+    def _text(self, prompt: str) -> str:
+        blocks = [self.instruction] if self.instruction else []
+        blocks += [f"{TEXT}{_one_line(shot.prompt)}\n{LABELS} {shot.completion}" for shot in self.shots]
+        return "\n\n".join([*blocks, f"{TEXT}{_one_line(prompt)}\n{LABELS}"])
+
+
+def _one_line(text: str) -> str:
+    """Keep a text from looking like several examples."""
+    return " ".join(text.split())

@@ -1,0 +1,112 @@
+"""Read the answer of a language model as a set."""
+
+import re
+from dataclasses import dataclass
+
+from setaug.codec import DecodedSet, SetCodec
+from setaug.prompting.prompt import LABELS
+from setaug.vocabulary import LabelIndex
+
+_THOUGHTS = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+UNKNOWN = ("keep", "drop")
+"""What to do with labels that are not in the vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Hold the set that an answer gives."""
+
+    labels: tuple[str, ...]
+    size: int | None
+    repeated: tuple[str, ...]
+    unknown: tuple[str, ...]
+    """Those of the labels that are not in the vocabulary."""
+    malformed: tuple[str, ...]
+    mapped: tuple[str, ...]
+    """Parts that were taken for a label which is written otherwise, in case or white space."""
+    dropped: tuple[str, ...]
+    """Parts that were left out, since no label is meant by them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerReader:
+    """Read answers.
+
+    The labels are expected as the codec writes them, in the first line that is not empty; what a model thought before
+    (``<think>``) is left out. Where nothing separates labels as it should, and all of them are known, they may also
+    stand in a list, or with commas in between.
+
+    Parameters
+    ----------
+    index
+        The known labels; None for an open vocabulary.
+    unknown
+        ``keep`` labels that are not known, or ``drop`` them.
+
+    """
+
+    codec: SetCodec
+    index: LabelIndex | None = None
+    unknown: str = "keep"
+
+    def read(self, text: str) -> Reading:
+        """Read one answer; never raise.
+
+        Examples
+        --------
+        >>> reader = AnswerReader(codec=SetCodec(), index=LabelIndex(["joy", "love"]))
+        >>> reading = reader.read("3 | Joy | love | mirth")
+        >>> reading.labels, reading.unknown, reading.mapped
+        (('joy', 'love', 'mirth'), ('mirth',), ('Joy',))
+
+        """
+        lines = [line for line in map(str.strip, _THOUGHTS.sub("", text).splitlines()) if line.strip("`")]
+        found = self.codec.decode(_without_name(lines[0]) if lines else "")
+        if len(found.labels) <= 1 and self.index is not None:
+            found = self._read_list(lines, found)
+        return self._settle(found)
+
+    def _read_list(self, lines: list[str], found: DecodedSet) -> DecodedSet:
+        """Read labels that stand in lines, or with commas in between, where each of them is known."""
+        assert self.index is not None
+        if any(self.index.find(label) for label in found.labels) and len(lines) == 1:
+            return found
+        for parts in (lines, _without_name(lines[0]).split(",") if lines else []):
+            labels = [_BULLET.sub("", part).strip() for part in parts]
+            if len(labels) > 1 and all(self.index.find(label) for label in labels):
+                distinct = tuple(dict.fromkeys(labels))
+                again = tuple(label for at, label in enumerate(labels) if label in labels[:at])
+                return DecodedSet(distinct, None, again)
+        return found
+
+    def _settle(self, found: DecodedSet) -> Reading:
+        labels: dict[str, None] = {}
+        repeated, mapped, unknown, dropped = list(found.repeated), [], [], []
+        for written in found.labels:
+            label = written if self.index is None else self.index.find(written)
+            if label is None and self.unknown == "drop":
+                dropped.append(written)
+                continue
+            if label is None:
+                label = written
+                unknown.append(written)
+            elif label != written:
+                mapped.append(written)
+            if label in labels:
+                repeated.append(label)
+            labels[label] = None
+        return Reading(
+            tuple(labels),
+            found.size,
+            tuple(repeated),
+            tuple(unknown),
+            found.malformed,
+            tuple(mapped),
+            tuple(dropped),
+        )
+
+
+def _without_name(line: str) -> str:
+    """Drop the word that stands before labels in a prompt, where an answer repeats it."""
+    return line[len(LABELS) :] if line.casefold().startswith(LABELS.casefold()) else line
