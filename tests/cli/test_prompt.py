@@ -1,0 +1,171 @@
+"""``setaug prompt`` from the command line: a real server, crashes of either side, and calls that make no sense."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from setaug.cli import main
+from setaug.sample import sample_examples
+from tests.cli.refusals import assert_refused
+from tests.conftest import write_examples
+from tests.prompting.server import ModelServer, Relay, save_tiny_model
+
+N_TEXTS = 12
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    found = ModelServer(save_tiny_model(tmp_path_factory.mktemp("llama")))
+    found.start()
+    try:
+        yield found
+    finally:
+        found.kill()
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    examples = list(sample_examples(40 + N_TEXTS))
+    write_examples(tmp_path / "train.jsonl", examples[:40])
+    write_examples(tmp_path / "test.jsonl", examples[40:])
+    return tmp_path
+
+
+def call(url: str, model: Path, *options: str) -> list[str]:
+    given = ["--train", "train.jsonl", "test.jsonl", "--model", str(model), "--base-url", url]
+    return ["prompt", *given, "--shots", "3", "--max-tokens", "12", "--concurrency", "1", *options]
+
+
+def started(arguments: list[str]) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "setaug", *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=os.environ)
+
+
+def wait_for_answers(path: Path, n: int) -> None:
+    until = time.monotonic() + 120
+    while not path.exists() or path.read_bytes().count(b"\n") < n:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def assert_nothing_was_asked_twice(relay: Relay, n_texts: int = N_TEXTS) -> None:
+    answered = [json.dumps(body) for body in relay.answered]
+    assert len(answered) == len(set(answered)) == n_texts
+
+
+def test_a_run_whose_server_is_killed_goes_on(
+    server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answers = files / "out.jsonl.answers.jsonl"
+    with Relay(server).running() as relay:
+        relay.trouble = lambda n_asked, body: None if n_asked <= 4 else time.sleep(0.3)  # time enough to kill it
+        run = started(call(relay.url, server.folder, "-o", "out.jsonl", "--retries", "1"))
+        wait_for_answers(answers, 4)
+        server.kill()
+        _, told = run.communicate(timeout=120)
+        assert run.returncode == 2
+        assert "cannot reach the server" in told
+        assert f"of {N_TEXTS} texts are answered" in told
+        assert "Traceback" not in told and "secret" not in told
+        assert not (files / "out.jsonl").exists()
+        n_kept = answers.read_bytes().count(b"\n")
+        assert 4 <= n_kept < N_TEXTS
+        server.start()
+        relay.trouble = lambda n_asked, body: None
+        assert main(call(relay.url, server.folder, "-o", "out.jsonl")) == 0
+        assert_nothing_was_asked_twice(relay)
+        assert f"{N_TEXTS} answers, {n_kept} of them from before" in capfd.readouterr().err
+    with Relay(server).running() as relay:
+        assert main(call(relay.url, server.folder, "-o", "undisturbed.jsonl")) == 0
+    assert (files / "out.jsonl").read_bytes() == (files / "undisturbed.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_run_that_is_stopped_goes_on(how: signal.Signals, code: int, server: ModelServer, files: Path) -> None:
+    answers = files / "out.jsonl.answers.jsonl"
+    with Relay(server).running() as relay:
+        relay.trouble = lambda n_asked, body: None if n_asked <= 3 else 60.0
+        run = started(call(relay.url, server.folder, "-o", "out.jsonl"))
+        wait_for_answers(answers, 3)
+        run.send_signal(how)
+        _, told = run.communicate(timeout=60)
+        assert run.returncode == code
+        assert "Traceback" not in told
+        if how == signal.SIGINT:
+            assert "what was answered is kept" in told
+        assert not (files / "out.jsonl").exists()
+        relay.trouble = lambda n_asked, body: None
+        assert main(call(relay.url, server.folder, "-o", "out.jsonl", "-q")) == 0
+        assert_nothing_was_asked_twice(relay)
+    lines = [json.loads(line) for line in (files / "out.jsonl").read_text().splitlines()]
+    assert len(lines) == N_TEXTS
+
+
+def test_predictions_can_be_evaluated(server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with Relay(server).running() as relay:
+        options = ("--endpoint", "completion", "--unknown", "drop", "-o", "out.jsonl")
+        assert main(call(relay.url, server.folder, *options)) == 0
+        told = capfd.readouterr().err
+        assert f"{N_TEXTS} texts, {N_TEXTS} answers; " in told and "tokens of prompts" in told
+        assert "unknown (" in told and "dropped)" in told
+        assert main(call(relay.url, server.folder, "--samples", "2", "-o", "votes.jsonl")) == 0
+    assert main(["evaluate", "out.jsonl", "test.jsonl"]) == 0
+    assert main(["compare", "out.jsonl", "votes.jsonl", "test.jsonl", "--rounds", "50"]) == 0
+    assert "probabilities" in json.loads((files / "votes.jsonl").read_text().splitlines()[0])
+
+
+def test_a_dry_run_prints_what_is_sent(server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with Relay(server).running() as relay:
+        for endpoint in ("chat", "completion"):
+            arguments = call(relay.url, server.folder, "--endpoint", endpoint)
+            assert main([*arguments, "--dry-run"]) == 0
+            shown = capfd.readouterr().out
+            assert relay.asked == []
+            assert main([*arguments, "-q"]) == 0
+            sent = relay.asked[0]
+            assert (json.loads(shown) == sent) if endpoint == "chat" else (shown == sent["prompt"] + "\n")
+            capfd.readouterr()
+            relay.asked.clear()
+
+
+def test_without_a_file_nothing_is_kept(server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = sorted(files.iterdir())
+    with Relay(server).running() as relay:
+        assert main(call(relay.url, server.folder)) == 0
+    assert len(capfd.readouterr().out.splitlines()) == N_TEXTS
+    assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shots", "-1"], "shots must be a whole number from 0 on"),
+        (["--request", "[1]"], "--request must be a JSON object"),
+        (["--request", "{"], "--request must be a JSON object"),
+        (["--request", '{"messages": []}'], 'the field "messages" of a request cannot be chosen by hand'),
+        (["--vocabulary", "missing.txt"], "there is no file missing.txt"),
+        (["--template", "no text"], "template must hold {text} exactly once"),
+        (["--base-url", "localhost"], "base_url must begin with http"),
+        (["--concurrency", "0"], "concurrency must be"),
+        (["--train", "missing.jsonl"], "cannot read missing.jsonl"),
+        (["--train", "empty.jsonl"], "empty.jsonl holds no example"),
+        (["--answers", "train.jsonl"], "line 1 of train.jsonl is no answer to a prompt"),
+    ],
+)
+def test_calls_that_make_no_sense_are_refused(
+    options: list[str], message: str, files: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (files / "empty.jsonl").write_text("")
+    (files / "out.jsonl.answers.jsonl").write_text("")
+    arguments = ["--train", "train.jsonl", "test.jsonl", "--model", "any", "--base-url", "http://127.0.0.1:9/v1"]
+    assert_refused("prompt", [*arguments, *options], message, files, capfd)

@@ -1,0 +1,31 @@
+"""One server for all tests; each has a relay of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.prompting.server import ModelServer, Relay, save_tiny_model
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_model(tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="session")
+def server(tiny_model: Path) -> Iterator[ModelServer]:
+    found = ModelServer(tiny_model)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.kill()
+
+
+@pytest.fixture
+def relay(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    with Relay(server).running() as found:
+        yield found
