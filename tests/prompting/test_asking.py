@@ -160,7 +160,8 @@ def test_refused_texts_can_be_left_without_labels(relay: Relay, tiny_model: Path
     relay.trouble = trouble
     model = make(relay, tiny_model, skip_refused=True)
     found = model.predict(TEXTS)
-    assert found[3].labels == () and found[3].generation is None
+    assert found[3].labels == ()
+    assert found[3].generation is None
     assert all(prediction.generation is not None for at, prediction in enumerate(found) if at != 3)
     assert model.report_.n_refused == 1
     assert model.report_.first_refusal == "the server says 413: too long"
