@@ -15,6 +15,7 @@ from setaug.cli import main
 from setaug.sample import sample_examples
 from tests.cli.refusals import assert_refused
 from tests.conftest import write_examples
+from tests.experiments.emotions import write_emotions
 from tests.prompting.server import ModelServer, Relay, save_tiny_model
 
 N_TEXTS = 12
@@ -139,6 +140,29 @@ def test_a_dry_run_prints_what_is_sent(server: ModelServer, files: Path, capfd: 
             assert (json.loads(shown) == sent) if endpoint == "chat" else (shown == sent["prompt"] + "\n")
             capfd.readouterr()
             relay.asked.clear()
+
+
+def test_orders_in_prompts_are_compared_by_the_runner_of_experiments(
+    server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = write_emotions(files / "data")
+    call = ["reproduce", "few-shot", "--data-dir", str(data), "--no-verify", "--data", "go-emotions[test3]"]
+    options = ["--shots", "4", "--max-tokens", "8", "--seeds", "0", "1", "-o", "out"]
+    with Relay(server).running() as relay:
+        call += ["--llm", str(server.folder), "--base-url", relay.url, *options]
+        relay.trouble = lambda n_asked, body: None if n_asked <= 5 else (401, {}, {"error": {"message": "no more"}})
+        assert main(call) == 2
+        assert "no more" in capfd.readouterr().err
+        relay.trouble = lambda n_asked, body: None
+        assert main(call) == 0
+        bodies = [json.dumps(body) for body in relay.answered]
+        assert len(bodies) == 3 * 4 * 2  # texts, rows, seeds
+        assert main(call) == 0
+        assert len(relay.answered) == len(bodies)
+    page = (files / "out" / "few-shot.md").read_text()
+    assert "| topological orders + size |" in page
+    assert "4 examples, chat, at most 8 tokens" in page
+    assert str(files) not in page
 
 
 def test_without_a_file_nothing_is_kept(server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]) -> None:

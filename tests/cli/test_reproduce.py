@@ -74,7 +74,9 @@ def test_the_call_on_a_page_names_no_place(tmp_path: Path) -> None:
 def test_all_experiments_take_what_they_are_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write_emotions(tmp_path / "data")
     call = ["reproduce", "all", "--data-dir", str(data), "--no-verify", "--data", "go-emotions", *MODEL, "--dry-run"]
-    assert main([*call, "-o", str(tmp_path / "out")]) == 0
-    listed = capsys.readouterr().out
-    for name in EXPERIMENTS:
-        assert (f"\n{name}: " in f"\n{listed}") == (name != "keyphrases")
+    for llm in ([], ["--llm", "any"]):
+        assert main([*call, *llm, "-o", str(tmp_path / "out")]) == 0
+        listed = capsys.readouterr().out
+        for name in EXPERIMENTS:
+            is_about = name != "keyphrases" and (name != "few-shot" or bool(llm))
+            assert (f"\n{name}: " in f"\n{listed}") == is_about

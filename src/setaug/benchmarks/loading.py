@@ -28,9 +28,9 @@ def load_benchmark(
     ----------
     name
         ``go-emotions``, ``ufet``, ``reuters`` or ``kp20k``, with filters in brackets: ``minN`` keeps the examples with
-        at least N labels, in all splits; ``trainN`` takes only N training examples, always the same; ``present`` or
-        ``absent`` (of ``kp20k``) keeps only the keyphrases that are, or are not, in the text. They are applied in the
-        order present or absent, min, train, whatever the order in the name.
+        at least N labels, in all splits; ``trainN`` and ``testN`` take only N training or test examples, always the
+        same; ``present`` or ``absent`` (of ``kp20k``) keeps only the keyphrases that are, or are not, in the text. They
+        are applied in the order present or absent, min, train and test, whatever the order in the name.
     data_dir
         The folder of the data set, or one that holds it in a subfolder whose name begins with the data set's.
     download
@@ -74,11 +74,13 @@ def select(benchmark: Benchmark, variant: Variant) -> Benchmark:
     if variant.min_labels:
         at_least = variant.min_labels
         splits = {name: [one for one in split if len(one.labels) >= at_least] for name, split in splits.items()}
-    if variant.n_train:
-        n_there = len(splits["train"])
-        if n_there < variant.n_train:
-            raise ValueError(f"{variant} asks for {variant.n_train:,} training examples; there are only {n_there:,}.")
-        splits["train"] = choose(splits["train"], variant.n_train)
+    for name, what, wanted in (("train", "training", variant.n_train), ("test", "test", variant.n_test)):
+        if wanted is None:
+            continue
+        n_there = len(splits[name])
+        if n_there < wanted:
+            raise ValueError(f"{variant} asks for {wanted:,} {what} examples; there are only {n_there:,}.")
+        splits[name] = choose(splits[name], wanted)
     return Benchmark(name=str(variant), labels=benchmark.labels, **splits)
 
 

@@ -17,7 +17,7 @@ PAPER_VARIANTS = {
 
 _NAME = re.compile(r"([^\[\]]*)(?:\[([^\[\]]*)\])?")
 _PRESENCE: dict[str, Presence] = {"present": "present", "absent": "absent"}
-_NUMBERED = re.compile(r"(min|train)([1-9][0-9]*)")
+_NUMBERED = re.compile(r"(min|train|test)([1-9][0-9]*)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,12 +38,15 @@ class Variant:
     """Keep the examples with at least so many labels."""
     n_train: int | None = None
     """Take so many training examples."""
+    n_test: int | None = None
+    """Take so many test examples."""
 
     def __str__(self) -> str:
         filters = [
             self.presence or "",
             f"min{self.min_labels}" if self.min_labels else "",
             f"train{self.n_train}" if self.n_train else "",
+            f"test{self.n_test}" if self.n_test else "",
         ]
         listed = ",".join(filter(None, filters))
         return f"{self.benchmark}[{listed}]" if listed else self.benchmark
@@ -55,7 +58,7 @@ def parse_name(name: str) -> Variant:
     Examples
     --------
     >>> parse_name("kp20k[min3, absent]")
-    Variant(benchmark='kp20k', presence='absent', min_labels=3, n_train=None)
+    Variant(benchmark='kp20k', presence='absent', min_labels=3, n_train=None, n_test=None)
 
     """
     match = _NAME.fullmatch(name.strip())
@@ -76,10 +79,10 @@ def parse_name(name: str) -> Variant:
 
 def _filter(text: str, benchmark: str) -> tuple[str, Presence | int]:
     if numbered := _NUMBERED.fullmatch(text):
-        return {"min": "min_labels", "train": "n_train"}[numbered[1]], int(numbered[2])
+        return {"min": "min_labels", "train": "n_train", "test": "n_test"}[numbered[1]], int(numbered[2])
     if benchmark == "kp20k" and text in _PRESENCE:
         return "presence", _PRESENCE[text]
     raise ValueError(
-        f"{benchmark} has no filter {text!r}; there are minN (at least N labels), trainN (N training examples; N from "
-        "1), and for kp20k present and absent (keyphrases that are, or are not, in the text)."
+        f"{benchmark} has no filter {text!r}; there are minN (at least N labels), trainN and testN (N training or test "
+        "examples; N from 1), and for kp20k present and absent (keyphrases that are, or are not, in the text)."
     )

@@ -16,6 +16,7 @@ from setaug.cli.options import UsageError, checking_options, default_workers
 from setaug.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from setaug.experiments.prompts import Prompts
     from setaug.experiments.runs import Setup
 
 EXPERIMENTS = {
@@ -27,6 +28,7 @@ EXPERIMENTS = {
     "sampling": "five ways of decoding",
     "keyphrases": "KP20k: present and absent F1@M, beside One2Set's",
     "size": "how often the stated size is right, and kept to",
+    "few-shot": "TSAMPLE's orders against random ones in the prompts of a language model; no training",
     "graphs": "the label graphs of the figures; no training",
 }
 EXAMPLES = f"""\
@@ -38,9 +40,15 @@ examples:
   setaug reproduce main --data-dir data/ --model facebook/bart-base --encoder google-bert/bert-base-uncased --dry-run
   setaug reproduce main --data-dir data/ --model facebook/bart-base --encoder google-bert/bert-base-uncased -o results/
   setaug reproduce ablation --data-dir data/ --model facebook/bart-base --data 'ufet[min2]' --seeds 15143 -o results/
+  setaug reproduce few-shot --data-dir data/ --llm gpt-4.1-mini --seeds 0 1 2 3 4 -o results/
   setaug reproduce main --data-dir data/ --model tiny --data 'go-emotions[min3]' --learning-rate 1e-3 -o small/
 """
 
+_SHOWN = (
+    *("data", "model", "encoder", "llm", "endpoint", "shots", "max_tokens", "seeds", "epochs", "learning_rate"),
+    *("batch_size", "max_source_length", "precision", "classifier_learning_rate", "classifier_epochs", "samples"),
+)
+"""The options on which results depend."""
 INTERRUPTED = "what was finished is kept, and goes on when it is called again"
 
 
@@ -83,6 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--classifier-epochs", type=int, metavar="N", help="for the multi-label rows [three times --epochs]"
     )
     model.add_argument("--samples", type=int, metavar="N", help="for rows that vote over samples [16]")
+    asked = parser.add_argument_group("language models (few-shot)")
+    asked.add_argument("--llm", metavar="NAME", help="the language model, as its server calls it")
+    asked.add_argument("--base-url", metavar="URL", help="where the server is, as in setaug prompt")
+    asked.add_argument("--endpoint", choices=("chat", "completion"), help="[chat]")
+    asked.add_argument("--shots", type=int, metavar="N", help="examples in each prompt [24]")
+    asked.add_argument("--max-tokens", type=int, metavar="N", help="the longest answer [256]")
+    asked.add_argument("--concurrency", type=int, metavar="N", help="requests under way at once [8]")
+    asked.add_argument("--timeout", type=float, metavar="S", help="seconds to wait for an answer [120]")
     how = parser.add_argument_group("running")
     how.add_argument(
         "--workers", type=int, metavar="N", help="trainings to run at once [one per core; 1 where there is a GPU]"
@@ -96,19 +112,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run experiments, or say what that would take."""
     import setaug.models  # noqa: F401  says what is missing
-    from setaug.experiments.experiment import read_experiment
+    from setaug.experiments.experiment import FEW_SHOT, read_experiment
     from setaug.experiments.graphs import GRAPHS, draw_graphs
     from setaug.experiments.reproduction import check_rows, run_experiment
 
-    names = list(EXPERIMENTS) if options.experiment == "all" else [options.experiment]
-    if options.report and options.dry_run:
-        raise UsageError("--report and --dry-run exclude each other.")
-    if options.data_dir is None and not options.download:
-        raise UsageError("say where the data sets are (--data-dir), or that the hub has them (--download).")
-    if options.model is None and names != [GRAPHS]:
-        raise UsageError("say which encoder-decoder to train: --model facebook/bart-base, for example.")
+    names = _names(options)
     setup = _setup(options)
-    workers = default_workers() if options.workers is None else options.workers
+    workers = (1 if names == [FEW_SHOT] else default_workers()) if options.workers is None else options.workers
     if workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}.")
     with checking_options():
@@ -144,6 +154,25 @@ def run(options: argparse.Namespace) -> None:
         sys.stdout.flush()
 
 
+def _names(options: argparse.Namespace) -> list[str]:
+    """Say which experiments are meant; raise if something that they need is not named."""
+    from setaug.experiments.experiment import FEW_SHOT
+    from setaug.experiments.graphs import GRAPHS
+
+    names = [options.experiment]
+    if options.experiment == "all":
+        names = [name for name in EXPERIMENTS if name != FEW_SHOT or options.llm is not None]
+    if options.report and options.dry_run:
+        raise UsageError("--report and --dry-run exclude each other.")
+    if options.data_dir is None and not options.download:
+        raise UsageError("say where the data sets are (--data-dir), or that the hub has them (--download).")
+    if options.model is None and not set(names) <= {GRAPHS, FEW_SHOT}:
+        raise UsageError("say which encoder-decoder to train: --model facebook/bart-base, for example.")
+    if options.llm is None and FEW_SHOT in names:
+        raise UsageError("say which language model to ask: --llm gpt-4.1-mini, for example.")
+    return names
+
+
 def _setup(options: argparse.Namespace) -> "Setup":
     from setaug.experiments.runs import Setup
     from setaug.models.settings import SEEDS, TrainingSettings
@@ -153,7 +182,7 @@ def _setup(options: argparse.Namespace) -> "Setup":
     classifier = {name: value for name, value in training.items() if name != "epochs"}
     own = {"epochs": options.classifier_epochs, "learning_rate": options.classifier_learning_rate}
     classifier |= {name: value for name, value in own.items() if value is not None}
-    models = {"encoder-decoder": options.model, "encoder": options.encoder}
+    models = {"encoder-decoder": options.model, "encoder": options.encoder, "language-model": options.llm}
     seeds = tuple(options.seeds or SEEDS)
     with checking_options():
         for seed in seeds:
@@ -173,7 +202,24 @@ def _setup(options: argparse.Namespace) -> "Setup":
         seeds=seeds,
         samples=options.samples,
         keep_models=options.keep_models,
+        prompts=_prompts(options),
     )
+
+
+def _prompts(options: argparse.Namespace) -> "Prompts":
+    from setaug.experiments.prompts import Prompts
+    from setaug.prompting import Endpoint, PromptedSetModel
+
+    def given(**named: Any) -> dict[str, Any]:
+        return {name: value for name, value in named.items() if value is not None}
+
+    with checking_options():
+        endpoint = Endpoint(
+            **given(base_url=options.base_url, concurrency=options.concurrency, timeout=options.timeout)
+        )
+        asked = given(shots=options.shots, kind=options.endpoint, max_tokens=options.max_tokens)
+        PromptedSetModel("any", **asked).check()
+    return Prompts(**asked, endpoint=endpoint)
 
 
 def _data_of(name: str, given: list[str], *, n_experiments: int) -> list[str]:
@@ -198,9 +244,7 @@ def _data_of(name: str, given: list[str], *, n_experiments: int) -> list[str]:
 def _command(name: str, options: argparse.Namespace) -> str:
     """Write the call that makes a page, without what is of no use elsewhere: where files are, how many at once."""
     call = ["setaug", "reproduce", name, *(["--download"] if options.download else ["--data-dir", "DIR"])]
-    for option in ("data", "model", "encoder", "seeds", "epochs", "learning_rate", "batch_size", "max_source_length"):
-        call += _given(option, getattr(options, option))
-    for option in ("precision", "classifier_learning_rate", "classifier_epochs", "samples"):
+    for option in _SHOWN:
         call += _given(option, getattr(options, option))
     return shlex.join(call)
 

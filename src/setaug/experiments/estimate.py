@@ -17,6 +17,8 @@ _CPU, _GPU = 5e10, 1e13
 _BASE_WEIGHTS = 140e6
 """BART-base has so many; a model that is not on this machine is taken to be like it."""
 _BYTES_PER_WEIGHT = 4
+_ANSWER = 2.0
+"""Seconds that a language model takes to answer."""
 
 
 class Estimate:
@@ -25,13 +27,15 @@ class Estimate:
     def __init__(self, setup: Setup, done: Mapping[str, Result], cells: Iterable[Cell], *, has_gpu: bool) -> None:
         self._setup = setup
         self._speed = _GPU if has_gpu else _CPU
-        pairs = [(cell, done[cell_key(cell)]) for cell in cells if "model" in cell and cell_key(cell) in done]
+        pairs = [(cell, done[cell_key(cell)]) for cell in cells if "training" in cell and cell_key(cell) in done]
         ratios = [result["train_seconds"] / (self._training(cell) / self._speed) for cell, result in pairs]
         self.is_measured = bool(ratios)
         self._factor = median(ratios) if ratios else 1.0
 
     def seconds(self, cells: Sequence[Cell]) -> float:
         """Estimate the seconds of cells that share a training which has to be done."""
+        if "prompt" in cells[0]:
+            return len(self._setup.load(cells[0]["data"]).test) * _ANSWER
         if "model" not in cells[0]:
             return 60.0  # a linear model
         operations = self._training(cells[0]) + sum(map(self._prediction, cells))

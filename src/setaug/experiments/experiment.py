@@ -15,7 +15,9 @@ ROLES = {
     "sweep": "one of several values of which the test data would have to choose",
     "oracle": "told what nobody can know",
 }
-MODELS = ("encoder-decoder", "encoder")
+LANGUAGE_MODEL = "language-model"
+"""A model that is prompted with examples, not trained."""
+MODELS = ("encoder-decoder", "encoder", LANGUAGE_MODEL)
 PLAIN = ("tf-idf", "most-frequent")
 """The baselines without a pretrained model; they have no seed."""
 QUOTED = "none"
@@ -32,7 +34,7 @@ class Row:
     size: bool | None = None
     n_orders: int = 2
     model: str = "encoder-decoder"
-    """Which of the two pretrained models is trained: ``encoder-decoder`` or ``encoder``."""
+    """Which model: the ``encoder-decoder`` or the ``encoder``, which are trained, or the ``language-model``."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """What is asked of ``predict``; without more, greedy text (the paper's) or the k best labels."""
     role: str = "baseline"
@@ -68,8 +70,9 @@ class Experiment:
     """What a reader of the paper's values has to know."""
 
 
-NAMES = ("main", "ablation", "reversed", "permutations", "multilabel-k", "sampling", "keyphrases", "size")
-"""The experiments that train models, each in a file of its name."""
+FEW_SHOT = "few-shot"
+NAMES = ("main", "ablation", "reversed", "permutations", "multilabel-k", "sampling", "keyphrases", "size", FEW_SHOT)
+"""The experiments that train or ask models, each in a file of its name."""
 
 
 def read_experiment(name: str) -> Experiment:

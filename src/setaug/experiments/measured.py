@@ -99,7 +99,7 @@ def _sets(cell: Cell, benchmark: Benchmark, folder: Path) -> list[tuple[str, ...
 def measure(experiment: Experiment, setup: Setup, data: str, done: Mapping[str, Result]) -> DataResults:
     """Collect what is finished of an experiment on a data set."""
     made: Mapping[str, list[Any]] = make_cells(experiment, setup, data)
-    paper = experiment.paper.get(str(replace(parse_name(data), n_train=None)), {})
+    paper = experiment.paper.get(str(replace(parse_name(data), n_train=None, n_test=None)), {})
     rows = {}
     for row in experiment.rows:
         cells = [cell for cell in made.get(row.name, ()) if cell_key(cell) in done]

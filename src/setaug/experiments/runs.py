@@ -17,7 +17,8 @@ from setaug.benchmarks import Benchmark, load_benchmark
 from setaug.decoding.settings import Decoding
 from setaug.experiments.cells import Cell, Result, cell_key
 from setaug.experiments.constant import MostFrequent
-from setaug.experiments.experiment import PLAIN, QUOTED, Experiment, Row
+from setaug.experiments.experiment import LANGUAGE_MODEL, PLAIN, QUOTED, Experiment, Row
+from setaug.experiments.prompts import Prompts, make_prompted
 from setaug.files import open_output
 from setaug.linear import TfidfClassifier
 from setaug.metrics import evaluate
@@ -41,7 +42,7 @@ class Setup:
     download: bool = False
     verify: bool = True
     models: dict[str, str] = field(default_factory=dict)
-    """The pretrained models: an ``encoder-decoder`` and, for one of the baselines, an ``encoder``."""
+    """The models: an ``encoder-decoder``; for one of the baselines an ``encoder``; for prompts a ``language-model``."""
     training: dict[str, Any] = field(default_factory=dict)
     """What differs from the default `TrainingSettings` for models that write."""
     classifier_training: dict[str, Any] = field(default_factory=dict)
@@ -50,6 +51,8 @@ class Setup:
     samples: int | None = None
     """How many samples rows with samples draw, where it shall not be as many as the experiment says."""
     keep_models: bool = False
+    prompts: Prompts = field(default_factory=Prompts)
+    """How language models are asked."""
 
     def load(self, name: str) -> Benchmark:
         """Load a data set (once per process)."""
@@ -57,8 +60,8 @@ class Setup:
 
     def check_models(self) -> None:
         """Raise if a model is not there, before anything is trained."""
-        for model in self.models.values():
-            if model not in SHAPES:
+        for kind, model in self.models.items():
+            if kind != LANGUAGE_MODEL and model not in SHAPES:
                 load_tokenizer(model)
 
 
@@ -95,6 +98,10 @@ def _make_cell(row: Row, setup: Setup, seed: int, vocabulary: str) -> Cell:
         return {"method": row.method, "settings": _PLAIN[row.method]().get_params(), "decoding": dict(row.decoding)}
     path = setup.models[row.model]
     named = {"method": row.method, "model": name_model(path), "seed": seed}
+    if row.model == LANGUAGE_MODEL:
+        augmenter = SetAugmenter(ordering=METHODS[row.method].ordering, size=bool(row.size), random_state=seed)
+        asked = {"vocabulary": vocabulary, "prompt": setup.prompts.as_cell(), "decoding": dict(row.decoding)}
+        return {**named, "augmenter": asdict(augmenter), **asked}
     given = {"learning_rate": usual_rate(path), **setup.training}
     decoding = dict(row.decoding)
     if row.method == "classifier":
@@ -122,13 +129,14 @@ def describe(cell: Cell) -> str:
     """Say in a few words which training a cell is."""
     parts = [cell["data"], cell["method"]]
     if "augmenter" in cell:
-        parts += ["with size" if cell["augmenter"]["size"] else "without size", f"n = {cell['augmenter']['n_orders']}"]
+        parts.append("with size" if cell["augmenter"]["size"] else "without size")
+        parts.append(f"{cell['prompt']['shots']} shots" if "prompt" in cell else f"n = {cell['augmenter']['n_orders']}")
     return ", ".join(parts + ([f"seed {cell['seed']}"] if "seed" in cell else []))
 
 
 def describe_decoding(cell: Cell) -> str:
     """Say in a few words how sets are got from what was trained."""
-    usual = {**asdict(Decoding()), "seed": cell.get("seed")} if "augmenter" in cell else {}
+    usual = {**asdict(Decoding()), "seed": cell.get("seed")} if "training" in cell else {}
     told = [f"{name} {value}" for name, value in cell["decoding"].items() if usual.get(name) != value]
     return ", ".join(told) or "as usual"
 
@@ -185,7 +193,7 @@ class Trainings:
         seconds = getattr(model, "record_", {}).get("seconds", round(time.monotonic() - began, 1))
         for cell in cells:
             began = time.monotonic()
-            predictions = model.predict(benchmark.test, **cell["decoding"])
+            predictions = model.predict(benchmark.test, **cell["decoding"], **self._kept_answers(cell))
             took = time.monotonic() - began
             path = predictions_path(self.folder, cell)
             _write(predictions, path)
@@ -208,6 +216,8 @@ class Trainings:
     def _train(self, cell: Cell, benchmark: Benchmark) -> Any:
         if cell["method"] in PLAIN:
             return _PLAIN[cell["method"]](**cell["settings"]).fit(benchmark.train, dev=benchmark.dev)
+        if "prompt" in cell:
+            return make_prompted(cell, self._path(cell), self.setup.prompts).fit(benchmark.train)
         path, training = self._path(cell), TrainingSettings(**cell["training"])
         if cell["method"] == "classifier":
             classifier = make_model("classifier", path, training=training)
@@ -223,13 +233,18 @@ class Trainings:
         )
         return model.fit(benchmark.train, folder=self.place(cell), resume=True)
 
+    def _kept_answers(self, cell: Cell) -> dict[str, Path]:
+        """Say where the answers of a language model are kept: nothing is paid for twice, also if a cell is killed."""
+        place = self.folder / "answers" / f"{short_name(training_key(cell))}.jsonl"
+        return {"answers": place} if "prompt" in cell else {}
+
     def place(self, cell: Cell) -> Path:
         """Say where the model of a cell is kept."""
         return self.folder / "models" / short_name(training_key(cell) + self._path(cell))
 
     def forget(self, cell: Cell) -> None:
         """Remove the model of a cell, unless models are kept."""
-        if cell["method"] not in PLAIN and not self.setup.keep_models:
+        if "training" in cell and not self.setup.keep_models:
             shutil.rmtree(self.place(cell), ignore_errors=True)
 
     def _path(self, cell: Cell) -> str:

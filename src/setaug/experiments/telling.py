@@ -9,6 +9,7 @@ from setaug.experiments.comparison import N_ROUNDS, PAPER_LEVEL, TESTED, Differe
 from setaug.experiments.experiment import PLAIN, QUOTED, Experiment
 from setaug.experiments.measured import DataResults, Measured
 from setaug.experiments.page import Line, Page, Picture, Table
+from setaug.experiments.prompts import describe_prompt
 from setaug.experiments.report import spread
 from setaug.experiments.runs import Setup
 from setaug.experiments.scores import TITLES, field_of
@@ -38,7 +39,7 @@ def make_page(
     ]
     if command:
         about.append(f"`{command}`")
-    closing = [*experiment.notes, *_trainings(found)]
+    closing = [*experiment.notes, *_trainings(found), *_prompts(found)]
     return Page(title=experiment.title, about=about, tables=tables, pictures=pictures, closing=closing)
 
 
@@ -163,9 +164,16 @@ def _notes(found: DataResults, *, has_differences: bool) -> list[str]:
     return [*notes, "Not run: " + "; ".join(missing) + "."] if missing else notes
 
 
+def _prompts(found: Sequence[DataResults]) -> list[str]:
+    """Say which language models were asked, and how."""
+    cells = [cell for one in found for row in one.rows.values() for cell in row.cells if "prompt" in cell]
+    ways = dict.fromkeys(f"{cell['model']} ({describe_prompt(cell['prompt'])})" for cell in cells)
+    return ["Asked, with nothing trained: " + "; ".join(ways) + "."] if ways else []
+
+
 def _trainings(found: Sequence[DataResults]) -> list[str]:
     """Say what was trained, and how."""
-    cells = [cell for one in found for row in one.rows.values() for cell in row.cells if "model" in cell]
+    cells = [cell for one in found for row in one.rows.values() for cell in row.cells if "training" in cell]
     usual = {**asdict(TrainingSettings()), "seed": None}
     ways: dict[str, None] = {}
     for cell in cells:
