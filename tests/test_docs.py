@@ -1,5 +1,6 @@
 """The examples in README and docs run, one document after the other, each in a folder of its own."""
 
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,19 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RUNNER = """
+import contextlib, io, json, subprocess, sys
+
+names = {"__name__": "__main__"}
+for language, code in json.loads(sys.argv[1]):
+    said = io.StringIO()
+    if language == "bash":
+        subprocess.run(["bash", "-euc", code], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    else:  # a block may use what the ones before it made
+        with contextlib.redirect_stdout(said):
+            exec(compile(code, "a block of the document", "exec"), names)
+    sys.stdout.write(json.dumps(said.getvalue()) + "\\n")
+"""
 
 
 def blocks(document: Path) -> list[tuple[str, str]]:
@@ -21,18 +35,21 @@ def blocks(document: Path) -> list[tuple[str, str]]:
 def test_examples_run(document: Path, tmp_path: Path) -> None:
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = os.environ | {"PATH": programs, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1"}
-    before = ""
-    for language, code in blocks(document):
-        command = ["bash", "-euc", code]
-        if language == "python":  # a block may use what the ones before it made
-            command = [sys.executable, "-W", "error", "-c", before + code]
-            before += code
-        run = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
-        )
-        assert run.returncode == 0, f"{code}\n{run.stdout}\n{run.stderr}"
+    found = blocks(document)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", RUNNER, json.dumps(found)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    said = [json.loads(line) for line in run.stdout.splitlines()]
+    assert run.returncode == 0, f"{found[len(said)][1]}\n{run.stderr}"
+    for (_, code), output in zip(found, said, strict=True):
         for line, wanted in re.findall(r"^(print\(.*\))  # (.*)$", code, re.MULTILINE):
-            assert wanted in run.stdout, f"{line} did not print {wanted}"
+            assert wanted in output, f"{line} did not print {wanted}"
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from setaug.decoding.settings import Decoding
     from setaug.diagnosis import Diagnosis, diagnose
     from setaug.engines.local import augment_file
-    from setaug.errors import DataError, FileError, MissingExtraError, ModelError, SetAugError
+    from setaug.errors import DataError, EndpointError, FileError, MissingExtraError, ModelError, SetAugError
     from setaug.examples import Example, Pair, Skipped, as_examples, read_examples
     from setaug.inspection import Inspection, inspect_examples, inspect_file
     from setaug.likelihood import SetLikelihood
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from setaug.orders.graph import Edge, OrderGraph
     from setaug.orders.statistics import LabelStatistics
     from setaug.predictions import Prediction, read_predictions
+    from setaug.prompting.endpoint import Endpoint
+    from setaug.prompting.model import PromptedSetModel
 
 __version__ = "0.1.0"
 
@@ -40,6 +42,8 @@ _HOMES = {
     "Decoding": "setaug.decoding.settings",
     "Diagnosis": "setaug.diagnosis",
     "Edge": "setaug.orders.graph",
+    "Endpoint": "setaug.prompting.endpoint",
+    "EndpointError": "setaug.errors",
     "Evaluation": "setaug.metrics.report",
     "Example": "setaug.examples",
     "FileError": "setaug.errors",
@@ -50,6 +54,7 @@ _HOMES = {
     "OrderGraph": "setaug.orders.graph",
     "Pair": "setaug.examples",
     "Prediction": "setaug.predictions",
+    "PromptedSetModel": "setaug.prompting.model",
     "SetAugError": "setaug.errors",
     "SetAugmenter": "setaug.augmenter",
     "SetClassifier": "setaug.models.classifier",
@@ -84,6 +89,8 @@ __all__ = [
     "Decoding",
     "Diagnosis",
     "Edge",
+    "Endpoint",
+    "EndpointError",
     "Evaluation",
     "Example",
     "FileError",
@@ -94,6 +101,7 @@ __all__ = [
     "OrderGraph",
     "Pair",
     "Prediction",
+    "PromptedSetModel",
     "SetAugError",
     "SetAugmenter",
     "SetClassifier",

@@ -226,9 +226,10 @@ def _show(model: "PromptedSetModel", texts: "list[Example]") -> None:
     sys.stdout.flush()
     n_answers = max(model.samples, 1)
     n_chars = sum(len(message["content"]) for message in body["messages"]) if is_chat else len(body["prompt"])
-    many = "" if n_answers == 1 else f" with {n_answers} answers each"
+    each = "" if n_answers == 1 else f", {n_answers} answers to each"
     sys.stderr.write(
-        f"{len(texts):,} texts{many}; {len(model.shots_)} examples in each prompt; {n_chars:,} characters in this one\n"
+        f"{_many(len(texts), 'text')}{each}; {_many(len(model.shots_), 'example')} in each prompt; "
+        f"{n_chars:,} characters in this one\n"
     )
 
 
@@ -250,16 +251,22 @@ def _summary(report: "PromptReport", model: "PromptedSetModel") -> list[str]:
     had = f", {before:,} of them from before" if before > 0 else ""
     tokens = f"{report.prompt_tokens:,} tokens of prompts and {report.completion_tokens:,} of answers"
     counted = tokens if report.prompt_tokens or not report.n_new else "the server counted no tokens"
-    lines = [f"{report.n_texts:,} texts, {report.n_answers:,} answers{had}; {counted}"]
+    lines = [f"{_many(report.n_texts, 'text')}, {_many(report.n_answers, 'answer')}{had}; {counted}"]
     if model.labels_ is not None:
         what = f"{report.n_unknown:,} kept" if model.unknown == "keep" else f"{report.n_dropped:,} dropped"
         n_strange = report.n_unknown + report.n_dropped
         lines.append(
-            f"{report.n_labels:,} labels: {report.n_mapped:,} known ones in other case or spacing; "
+            f"{_many(report.n_labels, 'label')}: {report.n_mapped:,} known ones in other case or spacing; "
             f"{n_strange:,} unknown ({what}); {report.n_repeated:,} repeated"
         )
     if report.n_cut_off:
-        lines.append(f"{report.n_cut_off:,} answers were cut off at --max-tokens")
+        lines.append(f"cut off at --max-tokens: {_many(report.n_cut_off, 'answer')}")
     if report.n_refused:
-        lines.append(f"{report.n_refused:,} texts were refused and have no labels; the first: {report.first_refusal}")
+        lines.append(
+            f"refused, and so without labels: {_many(report.n_refused, 'text')}; the first: {report.first_refusal}"
+        )
     return lines
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
