@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, read_input, skipped_lines
 from setaug.cli.progress import progress_bar
-from setaug.cli.scoring import read_vocabulary
+from setaug.cli.scoring import named_vocabulary
 
 if TYPE_CHECKING:
     from setaug.examples import Example
@@ -188,16 +188,8 @@ def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
         size=options.size,
         augmenter=augmenter,
         training=training,
-        vocabulary=_vocabulary(options.vocabulary),
+        vocabulary=named_vocabulary(options.vocabulary),
     )
-
-
-def _vocabulary(given: str) -> Any:
-    if given in ("closed", "open"):
-        return given
-    if not Path(given).exists():
-        raise UsageError(f"--vocabulary must be closed, open or a file of labels; there is no file {given}.")
-    return read_vocabulary(given)
 
 
 def _skipped(options: argparse.Namespace) -> Any:

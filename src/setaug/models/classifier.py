@@ -14,11 +14,11 @@ from setaug.examples import Data, Example, make_texts
 from setaug.metrics import score_sets
 from setaug.models.base import SetModel
 from setaug.models.batches import Batch, cut, pad_inputs
-from setaug.models.generator import known_labels
 from setaug.models.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.scratch import SHAPES, scratch_classifier, train_tokenizer
 from setaug.models.settings import Progress, TrainingSettings
 from setaug.predictions import Prediction
+from setaug.vocabulary import known_labels
 
 TOP_K = (1, 3, 5, 10, 50)
 """The numbers of labels that the paper tries on the dev data."""

@@ -9,10 +9,10 @@ import torch
 
 from setaug.augmenter import SetAugmenter
 from setaug.decoding.calibration import Calibration
-from setaug.decoding.choice import choose, label_shares, size_shares
 from setaug.decoding.settings import Decoding
+from setaug.decoding.voting import predict_by_vote
 from setaug.errors import DataError
-from setaug.examples import Data, Example, Skipped, check_labels, make_examples, make_texts
+from setaug.examples import Data, Example, Skipped, make_examples, make_texts
 from setaug.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.models import targets
 from setaug.models.adapters import add_adapters
@@ -25,8 +25,8 @@ from setaug.models.pretrained import load_for_generation
 from setaug.models.scoring import make_score, scorable
 from setaug.models.scratch import SHAPES, scratch_generator, train_tokenizer
 from setaug.models.settings import Progress, TrainingSettings
-from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
+from setaug.vocabulary import check_vocabulary, known_labels
 
 
 class SetGenerator(SetModel):
@@ -79,11 +79,7 @@ class SetGenerator(SetModel):
 
     def _check(self) -> None:
         self.augmenter.check()
-        if isinstance(self.vocabulary, str):
-            if self.vocabulary not in ("closed", "open"):
-                raise ValueError(f"vocabulary must be closed, open, or a list of labels, got {self.vocabulary!r}.")
-        else:
-            check_labels(self.vocabulary, "vocabulary")
+        check_vocabulary(self.vocabulary)
         if self.one_order and self.training.fresh_orders:
             raise ValueError("one order cannot be fresh in each epoch; random orders can.")
         if self.training.objective != "plain":
@@ -185,16 +181,16 @@ class SetGenerator(SetModel):
         own_sizes = self._writer.sizes(texts, decoding) if writes_sizes else None
         found = []
         for at, (key, ones) in enumerate(zip(ids, written, strict=True)):
-            sets = [one.labels for one in ones]
-            shares = label_shares(sets)
-            probabilities = self.calibration_(shares) if self.calibration_ is not None else shares
-            sizes = size_shares(sets) if own_sizes is None else own_sizes[at]
-            labels = choose(
-                decoding.choose, sets, probabilities=probabilities, sizes=sizes, threshold=decoding.threshold
+            strange = frozenset(label for one in ones for label in one.unknown)
+            prediction = predict_by_vote(
+                [one.labels for one in ones],
+                way=decoding.choose,
+                threshold=decoding.threshold,
+                strange=None if self.labels_ is None else strange,
+                sizes=None if own_sizes is None else own_sizes[at],
+                calibration=self.calibration_,
+                key=key,
             )
-            strange = {label for one in ones for label in one.unknown}
-            unknown = None if self.labels_ is None else tuple(label for label in labels if label in strange)
-            prediction = Prediction(labels=labels, probabilities=probabilities, sizes=sizes, unknown=unknown, id=key)
             found.append(prediction)
         return found
 
@@ -318,15 +314,6 @@ class SetGenerator(SetModel):
         self.calibration_ = None if card["calibration"] is None else Calibration.from_dict(card["calibration"])
         self._writer_of = None
         self.model_, self.tokenizer_ = load_for_generation(str(folder))
-
-
-def known_labels(statistics: LabelStatistics, vocabulary: str | Sequence[str]) -> list[str] | None:
-    """Give the labels that may be written, frequent ones first; None for an open vocabulary."""
-    if vocabulary == "open":
-        return None
-    counted = zip(statistics.labels, statistics.counts.tolist(), strict=True)
-    seen = [label for label, _ in sorted(counted, key=lambda pair: (-pair[1], pair[0]))]
-    return seen if isinstance(vocabulary, str) else list(dict.fromkeys([*seen, *vocabulary]))
 
 
 def _longest(tokenizer: Any, labels: list[str]) -> int:
