@@ -63,6 +63,17 @@ def test_each_text_is_asked_once_and_exactly_as_shown(relay: Relay, tiny_model: 
     assert len(relay.asked) == len(TEXTS) + 1
 
 
+def test_a_model_remembers_what_was_answered(relay: Relay, tiny_model: Path) -> None:
+    relay.trouble = lambda n_asked, body: None if n_asked <= 5 else (401, {}, {"error": {"message": "no more"}})
+    model = make(relay, tiny_model)
+    with pytest.raises(EndpointError, match="no more"):
+        model.predict(TEXTS)
+    relay.trouble = lambda n_asked, body: None
+    assert len(model.predict(TEXTS)) == len(TEXTS)
+    answered = [json.dumps(body) for body in relay.answered]
+    assert len(answered) == len(set(answered)) == len(TEXTS)
+
+
 def test_another_prompt_is_asked_anew(relay: Relay, tiny_model: Path, tmp_path: Path) -> None:
     answers = tmp_path / "answers.jsonl"
     make(relay, tiny_model).predict(TEXTS[:1], answers=answers)

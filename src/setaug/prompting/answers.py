@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,10 +74,10 @@ class AnswerLog:
 
 
 @contextmanager
-def open_answers(path: str | Path | None) -> Iterator[AnswerLog]:
-    """Open a file of answers, and go on with it where it is there already; without a file, nothing is kept on disk."""
-    with nullcontext(None) if path is None else adding_lines(Path(path)) as keep:
-        yield AnswerLog([] if path is None else _read(Path(path)), keep)
+def open_answers(path: str | Path) -> Iterator[AnswerLog]:
+    """Open a file of answers, and go on with it where it is there already."""
+    with adding_lines(Path(path)) as keep:
+        yield AnswerLog(_read(Path(path)), keep)
 
 
 def _read(path: Path) -> list[Response]:

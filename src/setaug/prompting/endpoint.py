@@ -125,6 +125,7 @@ class _Asking:
         self.was_heard_of = False
         self.takes_n = True
         self.quiet_until = 0.0
+        self.is_ending = False
 
     async def all(self, requests: list[Request]) -> None:
         """Ask all of them, a few at once; after an error, wait for what is under way, and keep it."""
@@ -135,8 +136,7 @@ class _Asking:
             try:
                 await asyncio.gather(*workers)
             except EndpointError:
-                for _ in rest:  # begin nothing new
-                    pass
+                self.is_ending = True
                 await asyncio.gather(*workers, return_exceptions=True)
                 raise
             except BaseException:
@@ -147,6 +147,8 @@ class _Asking:
 
     async def _work(self, rest: Iterator[Request]) -> None:
         for request in rest:
+            if self.is_ending:
+                return
             try:
                 while (n_there := len(self.log.of(request.key))) < request.n_answers:
                     self.log.add(await self._respond(request, n_there))
@@ -194,6 +196,8 @@ class _Asking:
                 return response
             if wait is not None and wait > self.endpoint.max_wait:
                 raise EndpointError(f"{reason}; the server asks to wait for {wait:.0f} s, which is too long.")
+            if self.is_ending:
+                break
             if n_failed < self.endpoint.max_retries:
                 await self._pause(reason, n_failed, wait)
         raise EndpointError(f"gave up after {n_failed + 1} tries: {self._clean(reason)}.")

@@ -1,6 +1,7 @@
 """SETAUG without training: a language model that is shown a few examples, with their labels in an informative order."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -104,6 +105,8 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         What is sent with each text.
     shots_
         The places of the examples that are shown.
+    answers_
+        What was answered, where no file keeps it.
     report_
         What the last prediction took.
 
@@ -186,6 +189,7 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         drawing = replace(self.augmenter, n_orders=1).fit(examples)
         self.statistics_ = self.augmenter.statistics_ = drawing.statistics_
         self.labels_ = known_labels(self.statistics_, self.vocabulary)
+        self.answers_ = AnswerLog()
         self.shots_ = choose_shots(examples, self.shots, way=self.shot_choice, seed=self.augmenter.random_state)
         pairs = list(drawing.augment(examples[at] for at in self.shots_))
         self.prompt_ = FewShotPrompt(
@@ -239,7 +243,8 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         answers
-            A file to which each answer is added as it arrives. What it holds already is not asked again.
+            A file to which each answer is added as it arrives. What it holds already is not asked again. Without a file
+            the model itself remembers the answers, as long as it lives.
         progress
             Is told what is going on: a word, how much is done, and of how much.
         tell
@@ -257,7 +262,7 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
             for at, (name, body, key) in reversed(list(enumerate(zip(names, bodies, keys, strict=True), start=1)))
         }
         refusals = Refusals() if model.skip_refused else None
-        with open_answers(answers) as log:
+        with nullcontext(self.answers_) if answers is None else open_answers(answers) as log:
             n_before = len(log.responses)
             model._ask(list(wanted.values())[::-1], log, refusals, progress, tell)
         read = model._reader().read
