@@ -177,8 +177,15 @@ def _compressed(raw: io.FileIO, suffix: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def adding_lines(path: Path) -> Iterator[Callable[[bytes], None]]:
-    """Give a function that adds a line to a file, at once; nobody else may write to it meanwhile."""
+def adding_lines(path: Path, *, begins: bytes) -> Iterator[Callable[[bytes], None]]:
+    """Give a function that adds a line to a file, at once; nobody else may write to it meanwhile.
+
+    Parameters
+    ----------
+    begins
+        How each line begins. A file with other lines is left as it is; a last line that was cut off is dropped.
+
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("a+b")
@@ -187,7 +194,11 @@ def adding_lines(path: Path) -> Iterator[Callable[[bytes], None]]:
     with stream:
         _lock(stream, path)
         stream.seek(0)
-        stream.truncate(stream.read().rfind(b"\n") + 1)  # drop a line that was cut off
+        *lines, rest = stream.read().split(b"\n")
+        for number, line in enumerate([*lines, rest] if rest else lines, start=1):
+            if not (line.startswith(begins) or (line is rest and begins.startswith(rest))):
+                raise FileError(f"line {number} of {path} is not what this command writes; name another place.")
+        stream.truncate(sum(map(len, lines)) + len(lines))
 
         def add(line: bytes) -> None:
             stream.write(line + b"\n")

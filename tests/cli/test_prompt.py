@@ -165,12 +165,18 @@ def test_orders_in_prompts_are_compared_by_the_runner_of_experiments(
     assert str(files) not in page
 
 
-def test_without_a_file_nothing_is_kept(server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    before = sorted(files.iterdir())
+@pytest.mark.parametrize("output", [[], ["-o", "/dev/null"]])
+def test_answers_are_kept_also_where_the_output_is_no_file(
+    output: list[str], server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     with Relay(server).running() as relay:
-        assert main(call(relay.url, server.folder)) == 0
-    assert len(capfd.readouterr().out.splitlines()) == N_TEXTS
-    assert sorted(files.iterdir()) == before
+        relay.trouble = lambda n_asked, body: None if n_asked <= 5 else (401, {}, {"error": {"message": "no more"}})
+        assert main(call(relay.url, server.folder, *output)) == 2
+        relay.trouble = lambda n_asked, body: None
+        assert main(call(relay.url, server.folder, *output)) == 0
+        assert_nothing_was_asked_twice(relay)
+    assert len(capfd.readouterr().out.splitlines()) == (0 if output else N_TEXTS)
+    assert (files / "setaug-answers.jsonl").read_bytes().count(b"\n") == N_TEXTS
 
 
 @pytest.mark.parametrize(
@@ -182,17 +188,21 @@ def test_without_a_file_nothing_is_kept(server: ModelServer, files: Path, capfd:
         (["--request", '{"messages": []}'], 'the field "messages" of a request cannot be chosen by hand'),
         (["--vocabulary", "missing.txt"], "there is no file missing.txt"),
         (["--template", "no text"], "template must hold {text} exactly once"),
-        (["--base-url", "localhost"], "base_url must begin with http"),
+        (["--base-url", "localhost"], "base_url must be an address"),
         (["--concurrency", "0"], "concurrency must be"),
         (["--train", "missing.jsonl"], "cannot read missing.jsonl"),
         (["--train", "empty.jsonl"], "empty.jsonl holds no example"),
-        (["--answers", "train.jsonl"], "line 1 of train.jsonl is no answer to a prompt"),
+        (["--answers", "train.jsonl"], "answers need a file of their own, not train.jsonl"),
+        (["--answers", "out.jsonl"], "answers need a file of their own, not out.jsonl"),
+        (["--answers", "-"], "answers need a file of their own, not -"),
+        (["--answers", "notes.txt"], "line 1 of notes.txt is not what this command writes"),
     ],
 )
 def test_calls_that_make_no_sense_are_refused(
     options: list[str], message: str, files: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (files / "empty.jsonl").write_text("")
+    (files / "notes.txt").write_text("keep me")
     (files / "out.jsonl.answers.jsonl").write_text("")
     arguments = ["--train", "train.jsonl", "test.jsonl", "--model", "any", "--base-url", "http://127.0.0.1:9/v1"]
     assert_refused("prompt", [*arguments, *options], message, files, capfd)

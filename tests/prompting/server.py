@@ -102,8 +102,10 @@ class ModelServer:
             return bytes(response.read())
 
 
-Trouble = tuple[int, dict[str, str], dict[str, Any]] | float | None
-"""A status with headers and a body to answer with, seconds to hang, or nothing: then the model answers."""
+TRICKLE = "trickle"
+Trouble = tuple[int, dict[str, str], dict[str, Any]] | float | str | None
+"""A status with headers and a body to answer with, seconds to hang, a blank now and then, or nothing: then the model
+answers."""
 
 
 class Relay:
@@ -140,6 +142,9 @@ class Relay:
             self.times.append(time.monotonic())
             self.keys.append(handler.headers.get("Authorization"))
             trouble = self.trouble(len(self.asked), body)
+        if isinstance(trouble, str):
+            self._trickle(handler)
+            return
         if isinstance(trouble, float):
             time.sleep(trouble)
             trouble = (504, {}, {"error": {"message": "too late"}})
@@ -165,6 +170,19 @@ class Relay:
         if trouble is None:
             with self._lock:
                 self.answered.append(body)
+
+    def _trickle(self, handler: BaseHTTPRequestHandler) -> None:
+        """Keep a connection alive as proxies do, and never answer."""
+        try:
+            handler.send_response(200)
+            handler.send_header("Content-Type", "application/json")
+            handler.end_headers()
+            for _ in range(50):
+                handler.wfile.write(b" ")
+                handler.wfile.flush()
+                time.sleep(0.1)
+        except OSError:
+            return
 
     @contextmanager
     def running(self) -> Iterator["Relay"]:

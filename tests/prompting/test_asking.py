@@ -2,6 +2,11 @@
 
 import asyncio
 import json
+import os
+import signal
+import threading
+import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +16,7 @@ from setaug.errors import EndpointError
 from setaug.prompting import Endpoint, PromptedSetModel
 from setaug.prompting import endpoint as asking
 from setaug.sample import sample_examples
-from tests.prompting.server import ModelServer, Relay, Trouble
+from tests.prompting.server import TRICKLE, ModelServer, Relay, Trouble
 
 TRAIN = list(sample_examples(60))
 TEXTS = [example.text for example in sample_examples(72)][60:]
@@ -68,6 +73,7 @@ def test_a_model_remembers_what_was_answered(relay: Relay, tiny_model: Path) -> 
     model = make(relay, tiny_model)
     with pytest.raises(EndpointError, match="no more"):
         model.predict(TEXTS)
+    assert model.report_.n_new == 5
     relay.trouble = lambda n_asked, body: None
     assert len(model.predict(TEXTS)) == len(TEXTS)
     answered = [json.dumps(body) for body in relay.answered]
@@ -223,6 +229,120 @@ def test_predicting_works_where_a_loop_runs_already(relay: Relay, tiny_model: Pa
         return len(model.predict(TEXTS[:2]))
 
     assert asyncio.run(in_a_notebook()) == 2
+
+
+def test_an_interrupt_in_a_notebook_ends_the_asking(relay: Relay, tiny_model: Path) -> None:
+    relay.trouble = lambda n_asked, body: time.sleep(0.3)
+    model = make(relay, tiny_model, endpoint={"concurrency": 1})
+
+    async def in_a_notebook() -> None:
+        threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGINT)).start()
+        model.predict(TEXTS)
+
+    loop = asyncio.new_event_loop()
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(in_a_notebook())
+    loop.close()
+    n_asked = len(relay.asked)
+    time.sleep(0.7)
+    assert len(relay.asked) == n_asked < len(TEXTS)
+    assert len(model.answers_.responses) <= n_asked
+
+
+def test_a_server_that_only_keeps_the_connection_alive_has_not_answered(relay: Relay, tiny_model: Path) -> None:
+    relay.trouble = lambda n_asked, body: TRICKLE
+    with pytest.raises(EndpointError, match=r"gave up after 2 tries: no answer within 0.5 s"):
+        make(relay, tiny_model, endpoint={"timeout": 0.5, "max_retries": 1}).predict(TEXTS[:1])
+
+
+@pytest.mark.parametrize("headers", [{"Retry-After": "0"}, {"retry-after-ms": "nan"}, {"Retry-After": "soon"}])
+def test_pauses_grow_whatever_the_server_says(
+    headers: dict[str, str], relay: Relay, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "_FIRST_PAUSE", 0.1)
+    relay.trouble = lambda n_asked, body: (429, headers, BUSY)
+    with pytest.raises(EndpointError, match="gave up after 4 tries"):
+        make(relay, tiny_model, endpoint={"max_retries": 3}).predict(TEXTS[:1])
+    gaps = [later - earlier for earlier, later in pairwise(relay.times)]
+    assert [gap >= least for gap, least in zip(gaps, (0.075, 0.15, 0.3), strict=True)] == [True] * 3
+
+
+def test_once_a_run_ends_nobody_waits_or_asks_for_more(relay: Relay, tiny_model: Path) -> None:
+    def trouble(n_asked: int, body: dict[str, Any]) -> Trouble:
+        if body["messages"][-1]["content"] == TEXTS[0]:
+            return 429, {"Retry-After": "60"}, BUSY
+        time.sleep(0.3)
+        return 401, {}, {"error": {"message": "no key"}}
+
+    relay.trouble = trouble
+    began = time.monotonic()
+    with pytest.raises(EndpointError, match="no key"):
+        make(relay, tiny_model, samples=5, endpoint={"concurrency": 2}).predict(TEXTS)
+    assert time.monotonic() - began < 20
+    assert len(relay.asked) == 2
+
+
+def test_a_refused_text_does_not_change_how_others_are_asked(relay: Relay, tiny_model: Path) -> None:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"content": "1 | a"}}
+
+    def trouble(n_asked: int, body: dict[str, Any]) -> Trouble:
+        if body["messages"][-1]["content"] == TEXTS[0]:
+            return 400, {}, {"detail": "too long"}
+        return 200, {}, {"choices": [choice] * body.get("n", 1), "usage": None}
+
+    relay.trouble = trouble
+    model = make(relay, tiny_model, samples=4, skip_refused=True, endpoint={"concurrency": 1})
+    model.predict(TEXTS[:4])
+    assert [body.get("n") for body in relay.asked] == [4, None, 4, 4, 4]
+    assert model.report_.n_refused == 1
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [["a"], [{"message": None}], [{}], [{"message": {"content": [{"type": "text", "text": "1 | joy"}]}}]],
+)
+def test_answers_without_text_make_no_sense(choices: list[Any], relay: Relay, tiny_model: Path) -> None:
+    relay.trouble = lambda n_asked, body: (200, {}, {"choices": choices})
+    with pytest.raises(EndpointError, match="the answer makes no sense: its choices hold no text"):
+        make(relay, tiny_model, endpoint={"concurrency": 1}).predict(TEXTS[:1])
+
+
+def test_half_a_character_is_no_reason_to_lose_an_answer(relay: Relay, tiny_model: Path, tmp_path: Path) -> None:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"content": "1 | joy\ud83d"}}
+    relay.trouble = lambda n_asked, body: (200, {}, {"choices": [choice]})
+    model = make(relay, tiny_model, vocabulary="open")
+    (found,) = model.predict(TEXTS[:1], answers=tmp_path / "answers.jsonl")
+    assert found.labels == ("joy?",)
+    assert model.report_.prompt_tokens == 0
+
+
+@pytest.mark.parametrize("key", ["sk-very-secret\r", " sk-very-secret\n"])
+def test_a_key_from_a_file_of_another_system_works(
+    key: str, relay: Relay, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    make(relay, tiny_model).predict(TEXTS[:1])
+    assert relay.keys == ["Bearer sk-very-secret"]
+
+
+@pytest.mark.parametrize("key", ["sk-very\rsecret", "sk-ключ"])
+def test_a_key_that_cannot_be_one_is_not_shown(key: str, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    model = PromptedSetModel("any", endpoint=Endpoint(base_url=relay.url)).fit(TRAIN)
+    with pytest.raises(EndpointError, match="OPENAI_API_KEY holds no key") as caught:
+        model.predict(TEXTS[:1])
+    assert "sk-" not in str(caught.value)
+    assert relay.asked == []
+
+
+def test_another_server_is_asked_anew(server: ModelServer, relay: Relay, tiny_model: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "answers.jsonl"
+    make(relay, tiny_model).predict(TEXTS[:1], answers=answers)
+    with Relay(server).running() as other:
+        make(other, tiny_model).predict(TEXTS[:1], answers=answers)
+        assert len(other.asked) == 1
+    assert len(relay.asked) == 1
+    assert len(answers.read_bytes().splitlines()) == 2
 
 
 def test_score_is_the_mean_f1(relay: Relay, tiny_model: Path) -> None:

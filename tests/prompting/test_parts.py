@@ -111,6 +111,10 @@ def test_a_text_with_lines_cannot_look_like_an_example() -> None:
         ("<think>1 | love?\nno</think>\n\n1 | joy", ("joy",)),
         ("<think>and so on", ()),
         ("```\n1 | joy\n```", ("joy",)),
+        ("```text\n1 | joy\n```", ("joy",)),
+        ("I think it is love.\n</think>\n\n1 | joy", ("joy",)),
+        ("Labels:\n1 | joy", ("joy",)),
+        ("1 | a\u2028b", ("a\u2028b",)),
         ("1 | joy\n\nText: More.\nLabels: 1 | love", ("joy",)),
         ("joy, new york", ("joy", "New York")),
         ("- joy\n- love", ("joy", "love")),
@@ -165,10 +169,11 @@ def test_answers_survive_a_line_that_was_cut_off(tmp_path: Path) -> None:
 
 def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
-    path.write_text('{"text": "x"}\n')
-    with pytest.raises(FileError, match=r"line 1 of .*test.jsonl is no answer to a prompt"), open_answers(path):
-        pass
-    assert path.read_text() == '{"text": "x"}\n'
+    for content in ('{"text": "x"}\n', '{"text": "x"}', '{"text": "x"}\n{"text": "y"}', "\n", '{"request": 3}\n'):
+        path.write_text(content)
+        with pytest.raises(FileError, match=r"line 1 of .*test.jsonl is n"), open_answers(path):
+            pass
+        assert path.read_text() == content
 
 
 def test_two_runs_cannot_write_to_one_file(tmp_path: Path) -> None:
@@ -177,8 +182,14 @@ def test_two_runs_cannot_write_to_one_file(tmp_path: Path) -> None:
 
 
 def test_requests_are_named_by_what_they_say() -> None:
-    assert request_key({"a": 1, "b": [2]}) == request_key({"b": [2], "a": 1})
-    assert request_key({"a": 1}) != request_key({"a": 2})
+    assert request_key({"a": 1, "b": [2]}, "here") == request_key({"b": [2], "a": 1}, "here")
+    assert request_key({"a": 1}, "here") != request_key({"a": 2}, "here")
+    assert request_key({"a": 1}, "here") != request_key({"a": 1}, "there")
+    assert request_key({"a": "\ud83d"}, "here") != request_key({"a": "?"}, "here")
+
+
+def test_passwords_in_an_address_name_no_server() -> None:
+    assert Endpoint(base_url="http://me:secret@host:8000/v1").server == "host:8000/v1"
 
 
 @pytest.mark.parametrize(
@@ -194,6 +205,8 @@ def test_requests_are_named_by_what_they_say() -> None:
         ({"shot_choice": "best"}, "must be one of random, cover"),
         ({"vocabulary": "half"}, "vocabulary must be closed, open"),
         ({"endpoint": Endpoint(request={"n": 3})}, 'the field "n" of a request cannot be chosen'),
+        ({"endpoint": Endpoint(request={"seed": "a"})}, "the seed of a request must be a whole number"),
+        ({"augmenter": SetAugmenter(separator="\n")}, "the separator must not break"),
     ],
 )
 def test_bad_parameters_are_refused(options: dict[str, object], message: str) -> None:
@@ -207,7 +220,9 @@ def test_bad_parameters_are_refused(options: dict[str, object], message: str) ->
         ({"concurrency": 0}, "concurrency must be"),
         ({"max_retries": -1}, "max_retries must be"),
         ({"timeout": 0}, "timeout must be above 0"),
-        ({"base_url": "localhost:8000"}, "base_url must begin with http"),
+        ({"base_url": "localhost:8000"}, "base_url must be an address"),
+        ({"base_url": "http://localhost:port/v1"}, "base_url must be an address"),
+        ({"base_url": "http:///v1"}, "base_url must be an address"),
     ],
 )
 def test_bad_endpoints_are_refused(options: dict[str, object], message: str) -> None:
@@ -226,6 +241,7 @@ def test_it_is_a_scikit_learn_estimator() -> None:
         model.fit(EXAMPLES).predict(["a"], size_is=3)
     with pytest.raises(DataError, match="empty"):
         model.fit([])
+    assert model.fit(EXAMPLES, dev=EXAMPLES, progress=None).labels_ is not None
 
 
 def test_fields_of_the_request_can_be_added_and_left_out() -> None:

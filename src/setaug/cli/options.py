@@ -4,7 +4,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from setaug.errors import SetAugError
 
@@ -98,6 +98,19 @@ def read_input(
         kind=options.input_kind,
         skipped=skipped,
     )
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Read the fields that ``--request`` names."""
+    import json
+
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--request must be a JSON object; {error}.") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"--request must be a JSON object, got {text}.")
+    return found
 
 
 def skipped_lines(skipped: "Skipped") -> list[str]:

@@ -9,6 +9,7 @@ asks for nothing twice. The key comes from the environment (OPENAI_API_KEY), and
 """
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from setaug.cli.options import (
     add_input,
     add_thresholds,
     checking_options,
+    json_object,
     read_input,
     skipped_lines,
 )
@@ -51,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers",
         metavar="FILE",
-        help="where each answer is kept as it arrives [OUTPUT.answers.jsonl; not kept for standard output]",
+        help="where each answer is kept as it arrives [OUTPUT.answers.jsonl; setaug-answers.jsonl for standard output]",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the exact prompt for the first text; ask nothing")
     group = parser.add_argument_group("server")
@@ -134,6 +136,7 @@ def run(options: argparse.Namespace) -> None:
 
     from setaug.examples import Skipped
     from setaug.files import open_output
+    from setaug.prompting.endpoint import Teller
 
     model = _make_model(options)
     skipped = Skipped() if options.skip_bad else None
@@ -142,9 +145,9 @@ def run(options: argparse.Namespace) -> None:
     if options.dry_run:
         _show(model, texts)
         return
-    answers = options.answers or (None if options.output == "-" else f"{options.output}.answers.jsonl")
+    answers = _answers(options)
     with progress_bar("waiting for the first answer") as progress:
-        predictions = model.predict(texts, answers=answers, progress=progress, tell=_Teller())
+        predictions = model.predict(texts, answers=answers, progress=progress, tell=Teller(sys.stderr.write))
     with open_output(options.output) as stream:
         for prediction in predictions:
             stream.write(orjson.dumps(prediction.as_row(), option=orjson.OPT_APPEND_NEWLINE))
@@ -164,7 +167,7 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
             concurrency=options.concurrency,
             timeout=options.timeout,
             max_retries=options.retries,
-            request=_json_object(options.request),
+            request=json_object(options.request),
         )
         augmenter = SetAugmenter(
             ordering=options.ordering,
@@ -196,16 +199,15 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
         ).check()
 
 
-def _json_object(text: str) -> dict[str, Any]:
-    import json
-
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"--request must be a JSON object; {error}.") from None
-    if not isinstance(found, dict):
-        raise UsageError(f"--request must be a JSON object, got {text}.")
-    return found
+def _answers(options: argparse.Namespace) -> str:
+    """Say where answers are kept: beside the output, or in the working folder where that is no file."""
+    is_file = options.output != "-" and (not os.path.exists(options.output) or os.path.isfile(options.output))
+    answers: str = options.answers or (f"{options.output}.answers.jsonl" if is_file else "setaug-answers.jsonl")
+    if answers == "-" or os.path.realpath(answers) in map(
+        os.path.realpath, (options.output, options.input, options.train)
+    ):
+        raise UsageError(f"answers need a file of their own, not {answers}.")
+    return answers
 
 
 def _read(options: argparse.Namespace, path: str, skipped: Any, *, are_labelled: bool) -> "list[Example]":
@@ -221,8 +223,8 @@ def _show(model: "PromptedSetModel", texts: "list[Example]") -> None:
 
     body = model.request(texts[0].text)
     is_chat = model.kind == "chat"
-    sys.stdout.write(json.dumps(body, indent=2, ensure_ascii=False) if is_chat else body["prompt"])
-    sys.stdout.write("\n")
+    shown = json.dumps(body, indent=2, ensure_ascii=False) if is_chat else body["prompt"]
+    sys.stdout.buffer.write(shown.encode(errors="replace") + b"\n")  # whatever the terminal's alphabet is
     sys.stdout.flush()
     n_answers = max(model.samples, 1)
     n_chars = sum(len(message["content"]) for message in body["messages"]) if is_chat else len(body["prompt"])
@@ -231,19 +233,6 @@ def _show(model: "PromptedSetModel", texts: "list[Example]") -> None:
         f"{_many(len(texts), 'text')}{each}; {_many(len(model.shots_), 'example')} in each prompt; "
         f"{n_chars:,} characters in this one\n"
     )
-
-
-class _Teller:
-    """Say why nothing goes on; many requests wait for the same thing, so the same is said once."""
-
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
-    def __call__(self, reason: str) -> None:
-        what = reason.partition(": ")[2]
-        if what not in self._said:
-            self._said.add(what)
-            sys.stderr.write(f"{reason}\n")
 
 
 def _summary(report: "PromptReport", model: "PromptedSetModel") -> list[str]:

@@ -12,7 +12,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.options import UsageError, checking_options, default_workers
+from setaug.cli.options import UsageError, checking_options, default_workers, json_object
 from setaug.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -45,7 +45,19 @@ examples:
 """
 
 _SHOWN = (
-    *("data", "model", "encoder", "llm", "endpoint", "shots", "max_tokens", "seeds", "epochs", "learning_rate"),
+    *(
+        "data",
+        "model",
+        "encoder",
+        "llm",
+        "endpoint",
+        "shots",
+        "max_tokens",
+        "request",
+        "seeds",
+        "epochs",
+        "learning_rate",
+    ),
     *("batch_size", "max_source_length", "precision", "classifier_learning_rate", "classifier_epochs", "samples"),
 )
 """The options on which results depend."""
@@ -99,6 +111,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--max-tokens", type=int, metavar="N", help="the longest answer [256]")
     asked.add_argument("--concurrency", type=int, metavar="N", help="requests under way at once [8]")
     asked.add_argument("--timeout", type=float, metavar="S", help="seconds to wait for an answer [120]")
+    asked.add_argument("--retries", type=int, metavar="N", help="how often to ask again where the server is busy [8]")
+    asked.add_argument("--key-variable", metavar="NAME", help="the variable with the key [OPENAI_API_KEY]")
+    asked.add_argument("--request", metavar="JSON", help="further fields of each request; null leaves a field out")
+    asked.add_argument("--skip-refused", action="store_true", help="give texts that the server refuses an empty set")
     how = parser.add_argument_group("running")
     how.add_argument(
         "--workers", type=int, metavar="N", help="trainings to run at once [one per core; 1 where there is a GPU]"
@@ -215,11 +231,18 @@ def _prompts(options: argparse.Namespace) -> "Prompts":
 
     with checking_options():
         endpoint = Endpoint(
-            **given(base_url=options.base_url, concurrency=options.concurrency, timeout=options.timeout)
+            **given(
+                base_url=options.base_url,
+                concurrency=options.concurrency,
+                timeout=options.timeout,
+                max_retries=options.retries,
+                key_variable=options.key_variable,
+                request=None if options.request is None else json_object(options.request),
+            )
         )
         asked = given(shots=options.shots, kind=options.endpoint, max_tokens=options.max_tokens)
-        PromptedSetModel("any", **asked).check()
-    return Prompts(**asked, endpoint=endpoint)
+        PromptedSetModel("any", **asked, endpoint=endpoint).check()
+    return Prompts(**asked, endpoint=endpoint, skip_refused=options.skip_refused)
 
 
 def _data_of(name: str, given: list[str], *, n_experiments: int) -> list[str]:

@@ -86,7 +86,7 @@ def run_groups(
     done = read_results(path)
     wanted = {cell_key(cell) for group in groups for cell in group}
     if not wanted <= done.keys():
-        with adding_lines(path) as add_line:
+        with adding_lines(path, begins=b'{"cell":') as add_line:
             done = read_results(path)  # again: now nobody else writes
             missing = list(_missing(groups, done))
             n_missing = sum(map(len, missing))

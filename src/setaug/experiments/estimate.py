@@ -3,7 +3,7 @@
 The speed is guessed until cells are finished; from then on it is that of the cells that are.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -18,24 +18,27 @@ _BASE_WEIGHTS = 140e6
 """BART-base has so many; a model that is not on this machine is taken to be like it."""
 _BYTES_PER_WEIGHT = 4
 _ANSWER = 2.0
-"""Seconds that a language model takes to answer."""
+"""Seconds that a language model takes to answer, as long as nothing is known."""
 
 
 class Estimate:
     """Estimate the seconds that groups of cells take, by those that are finished."""
 
-    def __init__(self, setup: Setup, done: Mapping[str, Result], cells: Iterable[Cell], *, has_gpu: bool) -> None:
+    def __init__(self, setup: Setup, done: Mapping[str, Result], cells: Sequence[Cell], *, has_gpu: bool) -> None:
         self._setup = setup
         self._speed = _GPU if has_gpu else _CPU
         pairs = [(cell, done[cell_key(cell)]) for cell in cells if "training" in cell and cell_key(cell) in done]
         ratios = [result["train_seconds"] / (self._training(cell) / self._speed) for cell, result in pairs]
-        self.is_measured = bool(ratios)
+        asked = [done[cell_key(cell)] for cell in cells if "prompt" in cell and cell_key(cell) in done]
+        taken = [result["predict_seconds"] / result["n_test"] for result in asked]
+        self._answer = median(taken) if taken else _ANSWER / setup.prompts.endpoint.concurrency
+        self.is_measured = bool(ratios or taken)
         self._factor = median(ratios) if ratios else 1.0
 
     def seconds(self, cells: Sequence[Cell]) -> float:
         """Estimate the seconds of cells that share a training which has to be done."""
         if "prompt" in cells[0]:
-            return len(self._setup.load(cells[0]["data"]).test) * _ANSWER
+            return len(self._setup.load(cells[0]["data"]).test) * self._answer
         if "model" not in cells[0]:
             return 60.0  # a linear model
         operations = self._training(cells[0]) + sum(map(self._prediction, cells))

@@ -39,6 +39,8 @@ class Row:
     """What is asked of ``predict``; without more, greedy text (the paper's) or the k best labels."""
     role: str = "baseline"
     """One of `ROLES`."""
+    against: str | None = None
+    """The row that it is compared with; by default the strongest baseline."""
 
     def __post_init__(self) -> None:
         if self.role not in ROLES or self.model not in MODELS:

@@ -67,15 +67,24 @@ class DataResults:
         means = self.means("baseline")
         return max(means, key=means.__getitem__, default=None)
 
+    def pairs(self, name: str) -> list[tuple[Cell, Cell]]:
+        """Pair the cells of what a row is compared with and its own, seed by seed."""
+        baseline = self.partner(name)
+        return [] if baseline in (None, name) else _same_seeds(self.rows[baseline].cells, self.rows[name].cells)
+
+    def partner(self, name: str) -> str:
+        """Say what a row is compared with."""
+        has_partners = any(one.row.against for one in self.rows.values())
+        return self.rows[name].row.against or (name if has_partners else self.strongest_baseline or name)
+
     def differences(self, benchmark: Benchmark, folder: Path) -> dict[str, Difference]:
-        """Compare each row with the strongest baseline, for the seeds that both have."""
-        baseline = self.strongest_baseline
-        if baseline is None or self.score not in TESTED:
+        """Compare each row with its partner, or the strongest baseline, for the seeds that both have."""
+        if self.score not in TESTED:
             return {}
         gold = [example.labels for example in benchmark.test]
         found = {}
-        for name, one in self.rows.items():
-            pairs = _same_seeds(self.rows[baseline].cells, one.cells) if name != baseline else []
+        for name in self.rows:
+            pairs = self.pairs(name)
             if pairs:
                 first, second = ([_sets(cell, benchmark, folder) for cell in side] for side in zip(*pairs, strict=True))
                 found[name] = compare_rows(first, second, gold, score=self.score)

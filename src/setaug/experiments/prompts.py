@@ -15,13 +15,18 @@ class Prompts:
     shots: int = 24
     kind: str = "chat"
     max_tokens: int = 256
+    skip_refused: bool = False
     endpoint: Endpoint = field(default_factory=Endpoint)
-    """Where; results do not depend on it."""
+    """Where the model is, which does not make another result."""
 
     def as_cell(self) -> dict[str, Any]:
         """Give what a result depends on."""
         named = {"shots": self.shots, "kind": self.kind, "max_tokens": self.max_tokens}
-        return {**named, "request": dict(self.endpoint.request)}
+        return {
+            **named,
+            "request": dict(self.endpoint.request),
+            **({"skip_refused": True} if self.skip_refused else {}),
+        }
 
 
 def make_prompted(cell: Mapping[str, Any], model: str, prompts: Prompts) -> PromptedSetModel:
@@ -33,6 +38,7 @@ def make_prompted(cell: Mapping[str, Any], model: str, prompts: Prompts) -> Prom
         kind=cell["prompt"]["kind"],
         max_tokens=cell["prompt"]["max_tokens"],
         vocabulary=cell["vocabulary"],
+        skip_refused=cell["prompt"].get("skip_refused", False),
         endpoint=prompts.endpoint,
     )
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -28,6 +29,7 @@ from setaug.models.pretrained import load_tokenizer
 from setaug.models.scratch import SHAPES
 from setaug.models.settings import SEEDS, TrainingSettings
 from setaug.predictions import Prediction
+from setaug.prompting.endpoint import Teller
 
 _PLAIN: dict[str, Any] = {"tf-idf": TfidfClassifier, "most-frequent": MostFrequent}
 _CONTENT = ("config.json", "*.safetensors", "tokenizer*", "*.model", "vocab*", "merges.txt")
@@ -193,7 +195,7 @@ class Trainings:
         seconds = getattr(model, "record_", {}).get("seconds", round(time.monotonic() - began, 1))
         for cell in cells:
             began = time.monotonic()
-            predictions = model.predict(benchmark.test, **cell["decoding"], **self._kept_answers(cell))
+            predictions = model.predict(benchmark.test, **cell["decoding"], **self._asking(cell))
             took = time.monotonic() - began
             path = predictions_path(self.folder, cell)
             _write(predictions, path)
@@ -233,10 +235,10 @@ class Trainings:
         )
         return model.fit(benchmark.train, folder=self.place(cell), resume=True)
 
-    def _kept_answers(self, cell: Cell) -> dict[str, Path]:
+    def _asking(self, cell: Cell) -> dict[str, Any]:
         """Say where the answers of a language model are kept: nothing is paid for twice, also if a cell is killed."""
         place = self.folder / "answers" / f"{short_name(training_key(cell))}.jsonl"
-        return {"answers": place} if "prompt" in cell else {}
+        return {"answers": place, "tell": Teller(sys.stderr.write)} if "prompt" in cell else {}
 
     def place(self, cell: Cell) -> Path:
         """Say where the model of a cell is kept."""
@@ -253,6 +255,8 @@ class Trainings:
 
 def _chosen(model: Any, cell: Cell) -> dict[str, Any]:
     """Tell what a model chose by dev data."""
+    if "prompt" in cell:
+        return {"asked": asdict(model.report_)}
     if cell["method"] == "classifier":
         return {"chosen": {"threshold": model.threshold_, "top_k": model.top_k_}}
     if cell["method"] in PLAIN:

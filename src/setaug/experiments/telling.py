@@ -153,15 +153,31 @@ def _notes(found: DataResults, *, has_differences: bool) -> list[str]:
         + ("." if found.has_paper else "")
     ]
     if has_differences:
-        notes.append(
-            f"Differences are in {TITLES[found.score]}, to {found.strongest_baseline}, the strongest baseline here, "
-            "for the seeds that both have. Paired: what the two predict for an example is exchanged "
-            f"({N_ROUNDS:,} rounds, two-sided). Proportions: as the paper tests, one-sided, F taken for a share of the "
-            f"test examples; * where p < {PAPER_LEVEL:g}, its level. Both are about these trained models (another seed "
-            "is another model), and not corrected for the number of rows."
+        partners = [name for name, one in found.rows.items() if one.row.against and one.results]
+        to = "the row named below" if partners else f"{found.strongest_baseline}, the strongest baseline here"
+        what = (
+            "prompts (another seed is another prompt)" if partners else "trained models (another seed is another model)"
         )
+        notes.append(
+            f"Differences are in {TITLES[found.score]}, to {to}, for the seeds that both have. Paired: what the two "
+            f"predict for an example is exchanged ({N_ROUNDS:,} rounds, two-sided). Proportions: as the paper tests, "
+            f"one-sided, F taken for a share of the test examples; * where p < {PAPER_LEVEL:g}, its level. Both are "
+            f"about these {what}, and not corrected for the number of rows."
+        )
+        notes += [_by_seed(found, name) for name in partners]
     missing = [name for name, one in found.rows.items() if not one.results and one.row.method != QUOTED]
     return [*notes, "Not run: " + "; ".join(missing) + "."] if missing else notes
+
+
+def _by_seed(found: DataResults, name: str) -> str:
+    """Say how much a row differs from its partner, seed by seed."""
+    other = found.partner(name)
+    first, second = (
+        {cell["seed"]: value for cell, value in zip(one.cells, one.values(found.score), strict=True)}
+        for one in (found.rows[other], found.rows[name])
+    )
+    told = [f"{second[seed] - first[seed]:+.1f} (seed {seed})" for seed in first if seed in second]
+    return f"{name}, against {other}: {', '.join(told)}."
 
 
 def _prompts(found: Sequence[DataResults]) -> list[str]:

@@ -1,6 +1,7 @@
 """Keep each answer as soon as it arrives, so that nothing is asked, or paid for, twice."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -44,9 +45,10 @@ class Response:
         return cls(str(row["request"]), answers, int(row["prompt_tokens"]), int(row["completion_tokens"]))
 
 
-def request_key(body: Mapping[str, Any]) -> str:
-    """Name a request by all that it says."""
-    return hashlib.blake2b(orjson.dumps(body, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+def request_key(body: Mapping[str, Any], server: str) -> str:
+    """Name a request by all that it says, and to whom."""
+    said = json.dumps([server, body], sort_keys=True)  # with escapes, so that any text will do
+    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 
 @dataclass
@@ -76,7 +78,7 @@ class AnswerLog:
 @contextmanager
 def open_answers(path: str | Path) -> Iterator[AnswerLog]:
     """Open a file of answers, and go on with it where it is there already."""
-    with adding_lines(Path(path)) as keep:
+    with adding_lines(Path(path), begins=b'{"request":') as keep:
         yield AnswerLog(_read(Path(path)), keep)
 
 
@@ -86,5 +88,5 @@ def _read(path: Path) -> list[Response]:
         try:
             responses.append(Response.from_line(line))
         except (ValueError, TypeError, KeyError):
-            raise FileError(f"line {number} of {path} is no answer to a prompt; name another file.") from None
+            raise FileError(f"line {number} of {path} is no answer to a prompt; name another place.") from None
     return responses

@@ -6,7 +6,9 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
 
 from setaug.errors import EndpointError, MissingExtraError
 from setaug.prompting.answers import Answer, AnswerLog, Response
@@ -21,6 +23,7 @@ _BUSY = (408, 409, 425, 429)
 _ABOUT_ONE = (400, 413, 422)
 """What a server answers if it dislikes the request itself: the text is too long, say."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
+OPENAI = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +53,38 @@ class Endpoint:
         for name in ("timeout", "max_wait"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)!r}.")
-        if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
-            raise ValueError(f"base_url must begin with http:// or https://, got {self.base_url!r}.")
+        if self.base_url is not None:
+            _check_url(self.base_url)
         if not isinstance(self.request, Mapping):
             raise TypeError(f"request must map fields to values, got {self.request!r}.")
+
+    @property
+    def server(self) -> str:
+        """Where it is, without a name or password that the address may hold."""
+        return _url(self).rpartition("@")[2]
+
+    def key(self) -> str | None:
+        """Read the key."""
+        key = os.environ.get(self.key_variable, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise EndpointError(
+                f"the environment variable {self.key_variable} holds no key: strange characters are in it."
+            )
+        return key or None
+
+
+def _url(endpoint: Endpoint) -> str:
+    return endpoint.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    try:
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is no number
+        is_whole = False
+    if not is_whole:
+        raise ValueError(f"base_url must be an address such as http://localhost:8000/v1, got {url!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +92,8 @@ class Request:
     """Hold what is to be asked, and how often."""
 
     key: str
-    body: dict[str, Any]
+    make_body: Callable[[], dict[str, Any]]
+    """Makes it anew: thousands of long prompts need not be held at once."""
     n_answers: int
     what: str
     """What it is about, for messages."""
@@ -107,12 +139,31 @@ def _run(start: Callable[[], Any]) -> None:
         return
     from concurrent.futures import ThreadPoolExecutor
 
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def noted() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
+        await start()
+
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(start())).result()
+        future = pool.submit(lambda: asyncio.run(noted()))
+        try:
+            future.result()
+        except BaseException:
+            for loop, task in running:  # interrupted: ask nothing more
+                if not future.done():
+                    loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 class _RefusedError(Exception):
     """Report that a server dislikes what a request says."""
+
+
+class _EndedError(Exception):
+    """Report that a request was given up because the run ends."""
 
 
 class _Asking:
@@ -125,7 +176,8 @@ class _Asking:
         self.was_heard_of = False
         self.takes_n = True
         self.quiet_until = 0.0
-        self.is_ending = False
+        self.ending = asyncio.Event()
+        self.secret = endpoint.key()
 
     async def all(self, requests: list[Request]) -> None:
         """Ask all of them, a few at once; after an error, wait for what is under way, and keep it."""
@@ -136,7 +188,7 @@ class _Asking:
             try:
                 await asyncio.gather(*workers)
             except EndpointError:
-                self.is_ending = True
+                self.ending.set()
                 await asyncio.gather(*workers, return_exceptions=True)
                 raise
             except BaseException:
@@ -147,11 +199,13 @@ class _Asking:
 
     async def _work(self, rest: Iterator[Request]) -> None:
         for request in rest:
-            if self.is_ending:
-                return
             try:
                 while (n_there := len(self.log.of(request.key))) < request.n_answers:
+                    if self.ending.is_set():
+                        return
                     self.log.add(await self._respond(request, n_there))
+            except _EndedError:
+                return
             except _RefusedError as refused:
                 if self.refusals is None:
                     raise EndpointError(f"{request.what}: {refused}") from None
@@ -160,14 +214,16 @@ class _Asking:
 
     async def _respond(self, request: Request, n_there: int) -> Response:
         n_missing = request.n_answers - n_there
-        body = dict(request.body)
+        body = request.make_body()
         if "seed" in body:
             body["seed"] += n_there  # a server that draws by the seed would say the same again
         if n_missing > 1 and self.takes_n:
             try:
                 return await self._try(request.key, {**body, "n": n_missing})
             except _RefusedError:
-                self.takes_n = False  # it may answer one at a time
+                response = await self._try(request.key, body)
+                self.takes_n = False  # for it answers one at a time
+                return response
         return await self._try(request.key, body)
 
     async def _try(self, key: str, body: dict[str, Any]) -> Response:
@@ -176,11 +232,12 @@ class _Asking:
 
         for n_failed in range(self.endpoint.max_retries + 1):
             while (left := self.quiet_until - time.monotonic()) > 0:
-                await asyncio.sleep(left)
+                await self._sleep(left)
             wait = None
             try:
-                response = await self._send(key, body)
-            except APITimeoutError:
+                async with asyncio.timeout(self.endpoint.timeout):  # the client's own is for each part of an answer
+                    response = await self._send(key, body)
+            except (APITimeoutError, TimeoutError):
                 reason = f"no answer within {self.endpoint.timeout:g} s"
             except APIConnectionError as error:
                 reason = f"cannot reach the server: {_innermost(error)}"
@@ -196,8 +253,8 @@ class _Asking:
                 return response
             if wait is not None and wait > self.endpoint.max_wait:
                 raise EndpointError(f"{reason}; the server asks to wait for {wait:.0f} s, which is too long.")
-            if self.is_ending:
-                break
+            if self.ending.is_set():
+                raise _EndedError
             if n_failed < self.endpoint.max_retries:
                 await self._pause(reason, n_failed, wait)
         raise EndpointError(f"gave up after {n_failed + 1} tries: {self._clean(reason)}.")
@@ -206,10 +263,19 @@ class _Asking:
         """Wait before the next try; where the server asks for it, all requests wait."""
         pause = min(_FIRST_PAUSE * 2**n_failed, _LONGEST_PAUSE) * random.uniform(0.75, 1)
         if asked is not None:
-            pause = max(asked, 0.0) + random.uniform(0, 0.1)
+            pause = max(pause, asked + random.uniform(0, 0.1))
             self.quiet_until = max(self.quiet_until, time.monotonic() + pause)
         self.tell(f"waiting {pause:.1f} s: {self._clean(reason)}")
-        await asyncio.sleep(pause)
+        await self._sleep(pause)
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait, unless the run ends meanwhile."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.ending.wait()
+        except TimeoutError:
+            return
+        raise _EndedError
 
     def _status(self, error: "APIStatusError") -> str:
         """Say what the server complains about; raise where there is no use in asking again."""
@@ -231,18 +297,17 @@ class _Asking:
         choices = getattr(found, "choices", None)
         if not isinstance(choices, list) or not choices:
             raise ValueError("it holds no choices; is this the address of an OpenAI-compatible server (.../v1)?")
-        texts = [choice.message.content if is_chat else choice.text for choice in choices]
-        answers = [
-            Answer(text or "", choice.finish_reason == "length") for text, choice in zip(texts, choices, strict=True)
-        ]
-        usage = found.usage
-        counted = (0, 0) if usage is None else (usage.prompt_tokens or 0, usage.completion_tokens or 0)
-        return Response(key, tuple(answers), *counted)
+        try:
+            answers = tuple(_answer(choice, is_chat=is_chat) for choice in choices)
+            usage = found.usage
+            counted = (0, 0) if usage is None else (int(usage.prompt_tokens or 0), int(usage.completion_tokens or 0))
+        except (AttributeError, TypeError):
+            raise ValueError("its choices hold no text, or its usage no numbers") from None
+        return Response(key, answers, *counted)
 
     def _clean(self, text: str) -> str:
         """Make one line of a message, without the key."""
-        key = os.environ.get(self.endpoint.key_variable)
-        line = " ".join((text.replace(key, "...") if key else text).split())
+        line = " ".join((text.replace(self.secret, "...") if self.secret else text).split())
         return line if len(line) <= 300 else f"{line[:297]}..."
 
 
@@ -251,13 +316,12 @@ def _client(endpoint: Endpoint) -> "AsyncOpenAI":
         from openai import AsyncOpenAI
     except ImportError:
         raise MissingExtraError("Asking language models", "llm") from None
-    key = os.environ.get(endpoint.key_variable)
-    is_openai = endpoint.base_url is None and not os.environ.get("OPENAI_BASE_URL")
-    if not key and is_openai:
+    key = endpoint.key()
+    if key is None and _url(endpoint) == OPENAI:
         raise EndpointError(f"no key: set the environment variable {endpoint.key_variable}, or name a base URL.")
     return AsyncOpenAI(
         api_key=key or "none",  # a server of one's own asks for none, but the client does
-        base_url=endpoint.base_url,
+        base_url=_url(endpoint),
         timeout=endpoint.timeout,
         max_retries=0,
     )
@@ -270,17 +334,43 @@ def _asked_wait(error: "APIStatusError") -> float | None:
     headers = error.response.headers
     try:
         if (milliseconds := headers.get("retry-after-ms")) is not None:
-            return float(milliseconds) / 1000
+            return _finite(float(milliseconds) / 1000)
         asked = headers.get("retry-after")
         if asked is None:
             return None
-        return float(asked) if asked.strip().replace(".", "", 1).isdigit() else _until(parsedate_to_datetime(asked))
+        if asked.strip()[:1].isalpha():  # a date
+            return _finite(parsedate_to_datetime(asked).timestamp() - time.time())
+        return _finite(float(asked))
     except (TypeError, ValueError):
         return None
 
 
-def _until(moment: Any) -> float:
-    return float(moment.timestamp() - time.time())
+def _finite(seconds: float) -> float | None:
+    return max(seconds, 0.0) if isfinite(seconds) else None
+
+
+def _answer(choice: Any, *, is_chat: bool) -> Answer:
+    """Read one of the answers in a response."""
+    text = choice.message.content if is_chat else choice.text
+    if text is not None and not isinstance(text, str):
+        raise TypeError
+    whole = (text or "").encode(errors="replace").decode()  # half a character cannot be written to a file
+    return Answer(whole, choice.finish_reason == "length")
+
+
+class Teller:
+    """Write down why nothing goes on, but not again and again: many requests wait for the same."""
+
+    def __init__(self, write: Callable[[str], object], every: float = 10.0) -> None:
+        self._write, self._every = write, every
+        self._last = -inf
+
+    def __call__(self, reason: str) -> None:
+        """Say it, unless something was said a moment ago."""
+        now = time.monotonic()
+        if now - self._last >= self._every:
+            self._last = now
+            self._write(f"{reason}\n")
 
 
 def _message(error: "APIStatusError") -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -175,13 +176,27 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         if not 0 <= self.threshold <= 1:
             raise ValueError(f"threshold must be from 0 to 1, got {self.threshold!r}.")
         choose_shots([], 0, way=self.shot_choice)
+        if "\n" in self.augmenter.separator or "\r" in self.augmenter.separator:
+            raise ValueError("labels are read from one line, so the separator must not break it.")
+        if not isinstance(self.endpoint.request.get("seed", 0), int | None):
+            raise ValueError(f"the seed of a request must be a whole number, got {self.endpoint.request['seed']!r}.")
         for name in _OURS:
             if name in self.endpoint.request:
                 raise ValueError(f'the field "{name}" of a request cannot be chosen by hand.')
         return self
 
-    def fit(self, data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> Self:
-        """Count the labels of examples (or rows; or texts and their label sets), and choose those to show."""
+    def fit(
+        self,
+        data: Data | Iterable[str],
+        labels: Iterable[Collection[str]] | None = None,
+        *,
+        dev: Data | None = None,
+        progress: "Progress | None" = None,
+    ) -> Self:
+        """Count the labels of examples (or rows; or texts and their label sets), and choose those to show.
+
+        There is nothing to learn from dev data, and nothing to wait for; both are taken as other models take them.
+        """
         self.check()
         examples = make_examples(data, labels)
         if not examples:
@@ -255,22 +270,23 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         """
         model = self._changed(changes)
         texts, keys = make_texts(data)
-        bodies = [model._body(text) for text in texts]
-        names = [request_key(body) for body in bodies]
-        wanted = {
-            name: Request(name, body, max(model.samples, 1), f"text {at}" if key is None else f"text {at} (id {key})")
-            for at, (name, body, key) in reversed(list(enumerate(zip(names, bodies, keys, strict=True), start=1)))
-        }
+        names = [request_key(model._body(text), self.endpoint.server) for text in texts]
+        wanted: dict[str, Request] = {}
+        for at, (name, text, key) in enumerate(zip(names, texts, keys, strict=True), start=1):
+            what = f"text {at}" if key is None else f"text {at} (id {key})"
+            wanted.setdefault(name, Request(name, partial(model._body, text), max(model.samples, 1), what))
         refusals = Refusals() if model.skip_refused else None
         with nullcontext(self.answers_) if answers is None else open_answers(answers) as log:
             n_before = len(log.responses)
-            model._ask(list(wanted.values())[::-1], log, refusals, progress, tell)
-        read = model._reader().read
-        readings = {
-            name: [(answer.text, read(answer.text)) for answer in log.of(name)[: request.n_answers]]
-            for name, request in wanted.items()
-        }
-        self.report_ = _report(names, readings, log, n_before, refusals)
+            try:
+                model._ask(list(wanted.values()), log, refusals, progress, tell)
+            finally:
+                read = model._reader().read
+                readings = {
+                    name: [(answer.text, read(answer.text)) for answer in log.of(name)[: request.n_answers]]
+                    for name, request in wanted.items()
+                }
+                self.report_ = _report(names, readings, log, n_before, refusals)
         return [model._predict(readings[name], key) for name, key in zip(names, keys, strict=True)]
 
     def _ask(

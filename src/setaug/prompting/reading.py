@@ -7,7 +7,9 @@ from setaug.codec import DecodedSet, SetCodec
 from setaug.prompting.prompt import LABELS
 from setaug.vocabulary import LabelIndex
 
-_THOUGHTS = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
+_THOUGHTS = re.compile(r".*</think>|<think>.*", re.DOTALL)
+_BREAKS = re.compile("[\r\n]+")
+_FENCE = "```"
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 UNKNOWN = ("keep", "drop")
 """What to do with labels that are not in the vocabulary."""
@@ -61,8 +63,9 @@ class AnswerReader:
         (('joy', 'love', 'mirth'), ('mirth',), ('Joy',))
 
         """
-        lines = [line for line in map(str.strip, _THOUGHTS.sub("", text).splitlines()) if line.strip("`")]
-        found = self.codec.decode(_without_name(lines[0]) if lines else "")
+        said = (_without_name(line.strip()) for line in _BREAKS.split(_THOUGHTS.sub("", text)))
+        lines = [line for line in said if line.strip() and not line.startswith(_FENCE)]
+        found = self.codec.decode(lines[0] if lines else "")
         if len(found.labels) <= 1 and self.index is not None:
             found = self._read_list(lines, found)
         return self._settle(found)
@@ -72,7 +75,7 @@ class AnswerReader:
         assert self.index is not None
         if any(self.index.find(label) for label in found.labels) and len(lines) == 1:
             return found
-        for parts in (lines, _without_name(lines[0]).split(",") if lines else []):
+        for parts in (lines, lines[0].split(",") if lines else []):
             labels = [_BULLET.sub("", part).strip() for part in parts]
             if len(labels) > 1 and all(self.index.find(label) for label in labels):
                 distinct = tuple(dict.fromkeys(labels))
