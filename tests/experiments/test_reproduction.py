@@ -20,7 +20,7 @@ from setaug.experiments.reproduction import CELLS, plan_groups, run_experiment
 from setaug.experiments.runs import Setup, predictions_path
 from tests.experiments.emotions import MadeUp, write_emotions
 
-BOTH = {"encoder-decoder": "some/bart", "encoder": "some/bert"}
+BOTH = {"encoder-decoder": "some/bart", "encoder": "some/bert", "language-model": "some/llm"}
 
 
 @pytest.fixture

@@ -158,6 +158,9 @@ class Relay:
                 return
         status, headers, content = trouble or (200, {}, {})
         data = answer if trouble is None else json.dumps(content).encode()
+        if trouble is None:  # before the one who asks can go on
+            with self._lock:
+                self.answered.append(body)
         try:
             handler.send_response(status)
             for name, value in {"Content-Type": "application/json", **headers}.items():
@@ -165,11 +168,9 @@ class Relay:
             handler.send_header("Content-Length", str(len(data)))
             handler.end_headers()
             handler.wfile.write(data)
-        except OSError:
-            return  # nobody waits for it any more
-        if trouble is None:
+        except OSError:  # nobody waits for it any more
             with self._lock:
-                self.answered.append(body)
+                self.answered = [one for one in self.answered if one is not body]
 
     def _trickle(self, handler: BaseHTTPRequestHandler) -> None:
         """Keep a connection alive as proxies do, and never answer."""
