@@ -1,5 +1,6 @@
 """How good predicted sets are, and whether the difference between two models is more than chance."""
 
+from setaug.metrics.confusions import Confusions, count_confusions
 from setaug.metrics.indicators import index_labels, indicator_matrix
 from setaug.metrics.keyphrases import KeyphraseScores, PhraseScores, find_present, score_keyphrases
 from setaug.metrics.report import Evaluation, evaluate, match
@@ -19,6 +20,7 @@ from setaug.metrics.sizes import SizeScores, score_sizes
 __all__ = [
     "BootstrapTest",
     "Comparison",
+    "Confusions",
     "Evaluation",
     "KeyphraseScores",
     "LabelScore",
@@ -29,6 +31,7 @@ __all__ = [
     "SizeScores",
     "compare_proportions",
     "compare_sets",
+    "count_confusions",
     "evaluate",
     "find_present",
     "index_labels",

@@ -1,0 +1,60 @@
+"""Which label was written where which other one was missing: where a model errs, and what it takes for what."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from setaug.metrics.indicators import check_same_length, index_labels, indicator_matrix
+
+_MOST = 2000
+"""Only the labels that are missing most often are paired, so many, with as many of those that are superfluous most
+often. What is left out cannot be frequent, and memory stays bounded."""
+
+
+@dataclass(frozen=True)
+class Confusions:
+    """Hold in how many examples one label was missing while another one was superfluous."""
+
+    labels: tuple[str, ...]
+    counts: csr_array
+    """A row for each missing label, a column for each superfluous one, both in the order of `labels`."""
+
+    def most_frequent(self, n: int) -> list[tuple[str, str, int]]:
+        """Give the most frequent pairs as missing label, superfluous label, number of examples."""
+        pairs = self.counts.tocoo()
+        first = np.argsort(-pairs.data, kind="stable")[:n]
+        return [(self.labels[pairs.row[at]], self.labels[pairs.col[at]], int(pairs.data[at])) for at in first]
+
+
+def count_confusions(predicted: Sequence[Collection[str]], gold: Sequence[Collection[str]]) -> Confusions:
+    """Pair, within each example, each missing label with each superfluous one, and count the pairs.
+
+    Examples
+    --------
+    >>> found = count_confusions([["joy"], ["joy", "fear"], ["love"]], [["love"], ["love", "fear"], ["love", "joy"]])
+    >>> found.most_frequent(2)
+    [('love', 'joy', 2)]
+
+    """
+    check_same_length(predicted, gold)
+    columns = index_labels(gold, predicted)
+    pairs = [({*truth} - {*guess}, {*guess} - {*truth}) for guess, truth in zip(predicted, gold, strict=True)]
+    missing = _most_frequent(indicator_matrix([pair[0] for pair in pairs], columns))
+    superfluous = _most_frequent(indicator_matrix([pair[1] for pair in pairs], columns))
+    counts = (missing.T @ superfluous).tocsr()
+    counts.sort_indices()
+    return Confusions(tuple(columns), counts)
+
+
+def _most_frequent(flags: csr_array) -> csr_array:
+    """Clear all but the columns with the most entries, and count in numbers that are large enough."""
+    totals: NDArray[np.int64] = flags.sum(axis=0, dtype=np.int64)
+    kept = np.zeros(len(totals), np.int64)
+    kept[np.argsort(-totals, kind="stable")[:_MOST]] = 1
+    flags = flags.astype(np.int64)
+    flags.data *= kept[flags.indices]
+    flags.eliminate_zeros()
+    return flags
