@@ -1,13 +1,14 @@
 """Look at label sets before training: their statistics, the label graph, and whether order will help."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from math import nan
+from math import factorial, log2, nan
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setaug.diagnosis import Diagnosis, diagnose
 from setaug.engines.local import Progress, count_file
@@ -19,6 +20,8 @@ from setaug.orders.statistics import LabelStatistics, SetBatch
 
 _SHOWN = 10
 _MAX_DIAGNOSED = 20_000
+_EXAMPLES, _MAX_EXAMPLE, _CANDIDATES = 4, 6, 100
+"""So many sets are kept as examples, of at most so many labels, chosen from so many."""
 Batches: TypeAlias = Callable[[], Iterator[SetBatch]]
 
 
@@ -54,6 +57,8 @@ class Inspection:
     thresholds: Thresholds
     top_edges: list[Edge]
     """The edges whose labels stand together most often."""
+    example_sets: list[tuple[str, ...]]
+    """A few small sets about whose order the graph says most, and that have little in common."""
     statistics: LabelStatistics
     diagnosis: Diagnosis | None = None
     skipped: Skipped = field(default_factory=Skipped)
@@ -137,6 +142,7 @@ def _inspect(
     sizes: Ints = np.zeros(1, np.int64)
     n_constrained = n_edges = 0
     log2_orders = []
+    candidates: dict[tuple[int, ...], float] = {}
     for batch in batches():
         found = np.bincount(np.diff(batch.starts), minlength=len(sizes))
         found[: len(sizes)] += sizes
@@ -145,17 +151,16 @@ def _inspect(
         n_constrained += int(np.count_nonzero(orders.n_edges))
         n_edges += int(orders.n_edges.sum())
         log2_orders.append(orders.log2_orders)
+        candidates = _most_decided(candidates, batch, orders.log2_orders)
     n_sets = statistics.n_sets
     all_sizes = np.arange(len(sizes))
     log2_factorials = np.cumsum(np.log2(np.maximum(all_sizes, 1)))
-    labels = statistics.labels
-    by_count = sorted(range(len(labels)), key=lambda at: (-int(counts[at]), labels[at]))
     return Inspection(
         n_sets=n_sets,
         n_labels=int(np.count_nonzero(counts)),
         n_repeated=n_repeated,
         sizes={int(size): int(sizes[size]) for size in np.flatnonzero(sizes)},
-        top_labels=[(labels[at], int(counts[at])) for at in by_count[:_SHOWN] if counts[at]],
+        top_labels=frequent_labels(statistics)[:_SHOWN],
         n_once=int(np.count_nonzero(counts == 1)),
         n_edges=len(edges.keys),
         n_pairs=len(statistics.pairs[0]),
@@ -166,10 +171,47 @@ def _inspect(
         mean_log2_all_orders=float((sizes * log2_factorials).sum() / n_sets) if n_sets else 0.0,
         thresholds=thresholds,
         top_edges=list(islice(strongest_edges(statistics, thresholds), _SHOWN)),
+        example_sets=_different_sets(candidates, statistics.labels),
         statistics=statistics,
         diagnosis=_diagnose(statistics, batches, thresholds, seed) if with_diagnosis else None,
         skipped=skipped,
     )
+
+
+def frequent_labels(statistics: LabelStatistics) -> list[tuple[str, int]]:
+    """Give the labels with the number of sets that hold each, the most frequent first; ties by name."""
+    counted = zip(statistics.labels, statistics.counts.tolist(), strict=True)
+    return sorted(((label, n) for label, n in counted if n), key=lambda label: (-label[1], label[0]))
+
+
+def _most_decided(
+    best: dict[tuple[int, ...], float], batch: SetBatch, log2_orders: NDArray[np.float64]
+) -> dict[tuple[int, ...], float]:
+    """Keep the sets whose graph leaves the smallest share of all orders, with the log2 of that share."""
+    sizes = np.diff(batch.starts)
+    small = np.flatnonzero((sizes > 1) & (sizes <= _MAX_EXAMPLE))
+    shares = log2_orders[small] - np.array([log2(factorial(n)) for n in sizes[small].tolist()])
+    seen = {frozenset(ids) for ids in best}
+    n_new = 0
+    for at in np.argsort(shares, kind="stable").tolist():
+        if n_new == _CANDIDATES or shares[at] > -0.5:
+            break
+        which = small[at]
+        ids = tuple(batch.ids[batch.starts[which] : batch.starts[which + 1]].tolist())
+        if frozenset(ids) not in seen:
+            seen.add(frozenset(ids))
+            best[ids] = float(shares[at])
+            n_new += 1
+    return dict(sorted(best.items(), key=lambda found: found[1])[:_CANDIDATES])
+
+
+def _different_sets(candidates: Iterable[tuple[int, ...]], labels: Sequence[str]) -> list[tuple[str, ...]]:
+    """Choose the first few sets, without those that have more than a third in common with one chosen before."""
+    chosen: list[tuple[int, ...]] = []
+    for ids in candidates:
+        if len(chosen) < _EXAMPLES and all(3 * len({*ids} & {*other}) <= len(ids) for other in chosen):
+            chosen.append(ids)
+    return [tuple(labels[at] for at in ids) for ids in chosen]
 
 
 def _diagnose(statistics: LabelStatistics, batches: Batches, thresholds: Thresholds, seed: int) -> Diagnosis:

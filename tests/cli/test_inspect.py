@@ -1,11 +1,14 @@
 """``setaug inspect``: what it says, draws and prints as JSON."""
 
 import json
+from itertools import combinations
+from math import factorial
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from setaug import Example
 from setaug.cli import main
 from setaug.inspection import inspect_examples, inspect_file
 from setaug.orders import Thresholds
@@ -46,6 +49,22 @@ def test_the_numbers_add_up() -> None:
     assert found.n_set_pairs == sum(len(e.labels) * (len(e.labels) - 1) // 2 for e in SAMPLE)
     assert found.top_labels[0][1] == max(found.statistics.counts)
     assert found.graph().edges[: len(found.top_edges)] == tuple(found.top_edges)
+
+
+def test_example_sets_are_those_whose_order_is_decided_most() -> None:
+    found = inspect_examples(SAMPLE, with_diagnosis=False)
+    small = [example.labels for example in SAMPLE if 1 < len(example.labels) <= 6]
+    shares = [(found.graph(labels).n_orders or 0) / factorial(len(labels)) for labels in small]
+    assert found.example_sets[0] == small[shares.index(min(shares))]
+    assert set(found.example_sets) <= set(small)
+    for one, other in combinations(found.example_sets, 2):
+        assert 3 * len({*one} & {*other}) <= len(other)
+
+
+def test_sets_that_come_again_and_again_are_one_example() -> None:
+    examples = [("x", "y")] * 300 + [("z", "y")] * 5 + [("y",)] * 2000 + [()] * 9000
+    found = inspect_examples([Example("", labels) for labels in examples], with_diagnosis=False)
+    assert found.example_sets == [("x", "y")]
 
 
 def test_json_has_everything(source: str, capsys: pytest.CaptureFixture[str]) -> None:
