@@ -36,6 +36,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         "import setaug",
         "from setaug import SetAugmenter, SetCodec, diagnose, inspect_file",
         "from setaug.benchmarks import load_benchmark",
+        "from setaug.pages.inspection import inspection_page",
     ],
 )
 def test_importing_needs_neither_torch_nor_datasets(names: str) -> None:

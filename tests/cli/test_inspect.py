@@ -13,6 +13,7 @@ from setaug.cli import main
 from setaug.inspection import inspect_examples, inspect_file
 from setaug.orders import Thresholds
 from setaug.sample import sample_examples
+from tests.pages.reading import Page
 
 SAMPLE = list(sample_examples(600))
 
@@ -123,3 +124,41 @@ def test_independent_labels_and_loose_thresholds_are_inspected_too() -> None:
     found = inspect_examples([], thresholds=Thresholds(min_pmi=-5, min_ratio=1))
     assert (found.n_sets, found.n_edges, found.mean_log2_orders) == (0, 0, 0.0)
     assert json.dumps(found.to_dict())
+
+
+def test_a_page_is_written_beside_the_report(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", source, "--html", str(tmp_path / "report.html"), "--json", "--top", "12"]) == 0
+    output = capsys.readouterr()
+    assert output.err == f"wrote {tmp_path / 'report.html'}; open it in a browser\n"
+    found = json.loads(output.out)
+    page = Page((tmp_path / "report.html").read_text())
+    assert "Label sets of train.jsonl" in page.seen
+    assert found["diagnosis"]["sentence"] in page.seen
+    assert [row[:2] for row in page.table("The most frequent labels").rows][:10] == [
+        [label, f"{n:,}"] for label, n in found["top_labels"]
+    ]
+    assert page.tags.count("article") == len(found["example_sets"]) > 1
+
+
+def test_a_page_may_go_to_standard_output(source: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["inspect", source, "--html", "-", "--no-diagnosis"]) == 0
+    output = capsysbinary.readouterr()
+    assert "Will order help?" not in Page(output.out.decode()).seen
+    assert output.err == b""
+
+
+def test_no_page_is_left_after_a_mistake(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"text": "a", "labels": 3}\n')
+    for arguments, message in (
+        ([str(bad), "--html", str(tmp_path / "page.html")], '"labels" must be a list of strings, got 3.'),
+        ([source, "--html", str(tmp_path / "none" / "page.html"), "--no-diagnosis"], "cannot write"),
+        ([source, "--html", source], "--html writes .html (also with .gz behind) or -; got"),
+        ([source, "--html", "-", "--json"], "--html - and --json both write to standard output."),
+        ([source, "--html", "page.html", "--set", "event"], "--html shows all of the data, --set one set"),
+    ):
+        assert main(["inspect", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]

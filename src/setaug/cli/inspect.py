@@ -9,7 +9,17 @@ import sys
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
+from setaug.cli.options import (
+    UsageError,
+    add_html,
+    add_input,
+    add_thresholds,
+    check_html,
+    checking_options,
+    columns_of,
+    skipped_lines,
+    write_html,
+)
 from setaug.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -22,6 +32,7 @@ examples:
   setaug inspect train.jsonl
   setaug inspect train.jsonl --graph labels.svg --top 40
   setaug inspect train.jsonl --set volleyball match event --graph set.svg
+  setaug inspect train.jsonl --html report.html
   setaug inspect train.jsonl --json > report.json
 """
 
@@ -34,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_thresholds(parser.add_argument_group("order graph"))
     group = parser.add_argument_group("what to show")
     group.add_argument("--graph", metavar="FILE", help="draw the order graph: .svg, .dot or .mmd (Mermaid)")
+    add_html(group)
     group.add_argument("--top", type=int, default=30, metavar="N", help="draw at most so many labels [30]")
     group.add_argument(
         "--set", nargs="+", metavar="LABEL", help="show (and draw) the order graph of this one set instead"
@@ -51,6 +63,9 @@ def run(options: argparse.Namespace) -> None:
     with checking_options():
         thresholds = Thresholds(min_pmi=options.min_pmi, min_ratio=options.min_ratio)
     picture = _picture(options.graph)
+    check_html(options)
+    if options.html and options.set:
+        raise UsageError("--html shows all of the data, --set one set; use one of them.")
     with progress_bar() as progress:
         found = inspect_file(
             options.input,
@@ -65,7 +80,11 @@ def run(options: argparse.Namespace) -> None:
     graph = found.graph(options.set, top=options.top)
     if options.graph:
         _draw(graph, options.graph, picture)
-    if options.json:
+    if options.html:
+        _write_page(found, options)
+    if options.html == "-":
+        pass
+    elif options.json:
         _print_json(found, graph, options)
     elif options.set:
         _print_set(graph, found, options.seed)
@@ -88,6 +107,13 @@ def _draw(graph: "OrderGraph", path: str, picture: str) -> None:
     with open_output(path) as stream:
         stream.write(getattr(graph, picture)().encode())
     sys.stderr.write(f"drew {len(graph.labels)} labels and their order in {path}\n")
+
+
+def _write_page(found: "Inspection", options: argparse.Namespace) -> None:
+    from setaug.files import display_name
+    from setaug.pages.inspection import inspection_page
+
+    write_html(inspection_page(found, display_name(options.input), top=options.top, seed=options.seed), options.html)
 
 
 def _print_json(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,33 @@ def add_thresholds(parser: argparse._ArgumentGroup) -> None:
         metavar="R",
         help="the rarer of the two goes first when the other is more than R times as frequent (2**beta) [3]",
     )
+
+
+def add_html(group: argparse._ArgumentGroup) -> None:
+    """Add where to write a page."""
+    group.add_argument(
+        "--html", metavar="FILE", help="write everything as one page that needs nothing else; - for standard output"
+    )
+
+
+def check_html(options: argparse.Namespace) -> None:
+    """Refuse a page under the name of something else, and two things on standard output."""
+    if options.html is None:
+        return
+    if options.html == "-" and options.json:
+        raise UsageError("--html - and --json both write to standard output.")
+    if options.html != "-" and not options.html.lower().removesuffix(".gz").endswith((".html", ".htm")):
+        raise UsageError(f"--html writes .html (also with .gz behind) or -; got {options.html!r}.")
+
+
+def write_html(page: str, path: str) -> None:
+    """Write a page, whole or not at all."""
+    from setaug.files import open_output
+
+    with open_output(path) as stream:
+        stream.write(page.encode())
+    if path != "-":
+        sys.stderr.write(f"wrote {path}; open it in a browser\n")
 
 
 def columns_of(options: argparse.Namespace) -> "Columns":
