@@ -11,6 +11,7 @@ from setaug import read_examples
 from setaug.cli import main
 from setaug.metrics import evaluate
 from setaug.predictions import read_predictions
+from tests.pages.reading import Page
 
 GOLD = [
     {"id": 1, "text": "a red apple", "labels": ["apple", "fruit"]},
@@ -129,3 +130,43 @@ def test_without_nltk_the_pip_line_is_shown(
     monkeypatch.setitem(sys.modules, "nltk.stem.porter", None)
     assert main(["evaluate", "predictions.jsonl", "gold.jsonl", "--keyphrases"]) == 2
     assert "pip install 'setaug[keyphrases]'" in capsys.readouterr().err
+
+
+def test_a_page_is_written_beside_the_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "predictions.jsonl", "gold.jsonl", "--json", "--html", "page.html", "--worst", "1"]) == 0
+    output = capsys.readouterr()
+    assert output.err == "wrote page.html; open it in a browser\n"
+    sets = json.loads(output.out)["sets"]
+    page = Page((folder / "page.html").read_text())
+    assert page.table("Scores in per cent").rows[0][1:] == [
+        f"{100 * sets[f'micro_{name}']:.2f}" for name in ("precision", "recall", "f1")
+    ]
+    assert "Predicted sets: predictions.jsonl against gold.jsonl" in page.seen
+    assert "Example 1, id 1" in page.seen  # matched by id: line 2 of the predictions
+    assert "superfluous: plum" in page.seen
+
+
+def test_a_page_may_go_to_standard_output(folder: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["evaluate", "predictions.jsonl", "gold.jsonl", "--html", "-", "--labels", "labels.txt"]) == 0
+    page = Page(capsysbinary.readouterr().out.decode())
+    assert page.table("with a flaw").rows[1][1] == "plum (1)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--html", "-", "--json"], "--html - and --json both write to standard output."),
+        (["--html", "gold.jsonl"], "--html writes .html (also with .gz behind) or -; got 'gold.jsonl'."),
+        (["--html", "none/page.html"], "cannot write none/page.html: No such file or directory."),
+        (["--html", "page.html", "--text-field", "body"], 'field "body" is missing'),
+    ],
+)
+def test_no_page_is_left_after_a_mistake(
+    arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert main(["evaluate", "predictions.jsonl", "gold.jsonl", *arguments]) == 2
+    output = capsys.readouterr()
+    assert message in output.err
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -7,6 +7,7 @@ matched to the examples by id where both files have ids, and line by line otherw
 import argparse
 import sys
 
+from setaug.cli.options import add_html, check_html, write_html
 from setaug.cli.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
 
 EXAMPLES = """\
@@ -15,6 +16,7 @@ examples:
   setaug evaluate predictions.jsonl test.jsonl --macro-over vocabulary --labels labels.txt --per-label
   setaug evaluate predictions.jsonl test.csv --delimiter "," --json > scores.json
   setaug evaluate predictions.jsonl test.jsonl --keyphrases
+  setaug evaluate predictions.jsonl test.jsonl --html report.html
 """
 
 
@@ -37,24 +39,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--per-label", action="store_true", help="score each label too")
     group.add_argument("--json", action="store_true", help="print everything as JSON, shares from 0 to 1")
+    group = parser.add_argument_group("a page for people")
+    add_html(group)
+    group.add_argument("--top", type=int, default=200, metavar="N", help="list at most so many labels on it [200]")
+    group.add_argument("--worst", type=int, default=20, metavar="N", help="show so many of the worst examples [20]")
 
 
 def run(options: argparse.Namespace) -> None:
     """Score a file."""
     check_inputs(options, options.predictions)
+    check_html(options)
     import orjson
 
-    from setaug.metrics import evaluate
+    from setaug.files import display_name
+    from setaug.metrics import evaluate, match
     from setaug.predictions import read_predictions
 
     vocabulary = read_vocabulary(options.labels)
+    predictions, examples = list(read_predictions(options.predictions)), read_gold(options)
     found = evaluate(
-        read_predictions(options.predictions),
-        read_gold(options),
+        predictions,
+        examples,
         macro_over=options.macro_over,
         vocabulary=vocabulary,
         keyphrases=options.keyphrase_average if options.keyphrases else None,
         per_label=options.per_label,
     )
+    if options.html:
+        from setaug.pages.evaluation import evaluation_page
+
+        names = display_name(options.predictions), display_name(options.gold)
+        limits = {"top": options.top, "worst": options.worst}
+        matched = match(predictions, examples)
+        write_html(evaluation_page(found, matched, examples, names, vocabulary=vocabulary, **limits), options.html)
+    if options.html == "-":
+        return
     text = orjson.dumps(found.as_dict(), option=orjson.OPT_INDENT_2).decode() if options.json else found.table()
     sys.stdout.write(text + "\n")

@@ -11,11 +11,12 @@ from setaug.metrics.sets import LabelScore, MacroOver, SetScores, score_labels, 
 from setaug.metrics.sizes import SizeScores, score_sizes
 from setaug.predictions import Prediction
 
-_MACRO = {
+MACRO = {
     "gold": "{:,} labels in the true sets",
     "gold-or-predicted": "{:,} labels in the true or the predicted sets",
     "vocabulary": "{:,} labels of the vocabulary",
 }
+"""What the macro scores are averaged over, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +159,7 @@ def _set_lines(scores: SetScores) -> list[str]:
         _row("samples (by example)", scores.samples_precision, scores.samples_recall, scores.samples_f1),
         _row("Jaccard", scores.jaccard),
         _row("exact match", scores.exact_match),
-        f"  macro is averaged over the {_MACRO[scores.macro_over].format(scores.n_macro_labels)}",
+        f"  macro is averaged over the {MACRO[scores.macro_over].format(scores.n_macro_labels)}",
     ]
 
 
