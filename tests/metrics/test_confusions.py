@@ -24,6 +24,7 @@ def test_pairs_are_counted_as_by_hand(rows: list[tuple[list[str], list[str]]]) -
     assert {(missing, written): n for missing, written, n in listed} == wanted
     assert [n for _, _, n in listed] == sorted(wanted.values(), reverse=True)
     assert found.most_frequent(2) == listed[:2]
+    assert not found.is_cut
 
 
 def test_more_than_127_examples_are_counted() -> None:
@@ -34,3 +35,4 @@ def test_rare_labels_are_left_out_where_there_are_too_many(monkeypatch: pytest.M
     monkeypatch.setattr(confusions, "_MOST", 1)
     found = count_confusions([["x"], ["x"], ["y"]], [["a"], ["a", "b"], ["b"]])
     assert found.most_frequent(5) == [("a", "x", 2)]
+    assert found.is_cut

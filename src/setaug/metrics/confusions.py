@@ -11,7 +11,7 @@ from setaug.metrics.indicators import check_same_length, index_labels, indicator
 
 _MOST = 2000
 """Only the labels that are missing most often are paired, so many, with as many of those that are superfluous most
-often. What is left out cannot be frequent, and memory stays bounded."""
+often. What is left out is rare, and memory stays bounded."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Confusions:
     labels: tuple[str, ...]
     counts: csr_array
     """A row for each missing label, a column for each superfluous one, both in the order of `labels`."""
+    is_cut: bool
+    """Whether there were too many labels, so that pairs of rare ones are not counted."""
 
     def most_frequent(self, n: int) -> list[tuple[str, str, int]]:
         """Give the most frequent pairs as missing label, superfluous label, number of examples."""
@@ -42,19 +44,19 @@ def count_confusions(predicted: Sequence[Collection[str]], gold: Sequence[Collec
     check_same_length(predicted, gold)
     columns = index_labels(gold, predicted)
     pairs = [({*truth} - {*guess}, {*guess} - {*truth}) for guess, truth in zip(predicted, gold, strict=True)]
-    missing = _most_frequent(indicator_matrix([pair[0] for pair in pairs], columns))
-    superfluous = _most_frequent(indicator_matrix([pair[1] for pair in pairs], columns))
+    missing, some = _most_frequent(indicator_matrix([pair[0] for pair in pairs], columns))
+    superfluous, others = _most_frequent(indicator_matrix([pair[1] for pair in pairs], columns))
     counts = (missing.T @ superfluous).tocsr()
     counts.sort_indices()
-    return Confusions(tuple(columns), counts)
+    return Confusions(tuple(columns), counts, some or others)
 
 
-def _most_frequent(flags: csr_array) -> csr_array:
-    """Clear all but the columns with the most entries, and count in numbers that are large enough."""
+def _most_frequent(flags: csr_array) -> tuple[csr_array, bool]:
+    """Clear all but the columns with the most entries, and tell whether there were others."""
     totals: NDArray[np.int64] = flags.sum(axis=0, dtype=np.int64)
     kept = np.zeros(len(totals), np.int64)
     kept[np.argsort(-totals, kind="stable")[:_MOST]] = 1
-    flags = flags.astype(np.int64)
+    flags = flags.astype(np.int64)  # one byte would not hold the counts
     flags.data *= kept[flags.indices]
     flags.eliminate_zeros()
-    return flags
+    return flags, int(np.count_nonzero(totals)) > _MOST

@@ -5,8 +5,8 @@ from math import ceil
 
 from setaug.pages.markup import Markup, element
 
-ROW, NAME, LONGEST, WIDTH = 22, 90, 150, 330
-"""In pixels: a bar with its room, the names beside the bars, the longest bar, all of it: a phone is 360 wide."""
+ROW, LETTER, LONGEST, NUMBER = 22, 8, 140, 110
+"""In pixels: a bar with its room, a letter of its name, the longest bar, its number. A phone is 360 wide."""
 
 
 def bars(title: str, values: Sequence[tuple[str, int]]) -> Markup:
@@ -17,21 +17,21 @@ def bars(title: str, values: Sequence[tuple[str, int]]) -> Markup:
 
     """
     most, whole = max((n for _, n in values), default=0) or 1, sum(n for _, n in values) or 1
+    left = LETTER * (1 + max((len(name) for name, _ in values), default=0))
+    width, height = left + LONGEST + NUMBER, ROW * len(values)
     parts = []
     for at, (name, n) in enumerate(values):
         middle = at * ROW + ROW / 2
         length = ceil(LONGEST * n / most)
         text = f"{n:,} ({n / whole:.1%})"
         parts += [
-            element("text", name, x=NAME - 8, y=middle, class_="name"),
-            element("rect", x=NAME, y=middle - 8, width=length, height=16, rx=2),
-            element("text", text, x=NAME + length + 6, y=middle),
+            element("text", name, x=left - LETTER, y=middle, class_="name"),
+            element("rect", x=left, y=middle - 8, width=length, height=16, rx=2),
+            element("text", text, x=left + length + 6, y=middle),
         ]
-    height = ROW * len(values)
-    view = f"0 0 {WIDTH} {height}"
-    told = _told(title, values)
+    view, told = f"0 0 {width} {height}", _told(title, values)
     drawing = element(
-        "svg", *parts, class_="bars", role="img", aria_label=told, width=WIDTH, height=height, viewBox=view
+        "svg", *parts, class_="bars", role="img", aria_label=told, width=width, height=height, viewBox=view
     )
     return element("figure", element("figcaption", title), drawing)
 

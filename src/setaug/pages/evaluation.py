@@ -107,7 +107,7 @@ def _set_scores(sets: SetScores) -> Markup:
     ]
     return table(
         f"Scores in per cent; macro is averaged over the {MACRO[sets.macro_over].format(sets.n_macro_labels)}",
-        ["", "precision", "recall", "F1"],
+        ["average", "precision", "recall", "F1"],
         [(name, *map(percent, shares)) for name, *shares in rows],
     )
 
@@ -117,7 +117,7 @@ def _whole_scores(sets: SetScores) -> Markup:
         ("Jaccard (labels in both sets / labels in either)", percent(sets.jaccard)),
         ("exact match (the set is the true one)", percent(sets.exact_match)),
     ]
-    return table("Sets as a whole, in per cent", ["", "mean over examples"], rows)
+    return table("Sets as a whole, in per cent", ["score", "mean over examples"], rows)
 
 
 def _keyphrase_scores(scores: KeyphraseScores) -> Markup:
@@ -129,7 +129,7 @@ def _keyphrase_scores(scores: KeyphraseScores) -> Markup:
         )
         for name, kind in (("present", scores.present), ("absent", scores.absent))
     ]
-    return table("Keyphrases, in per cent", ["", "F1@5", "F1@M", "P@M", "R@M", "documents"], rows)
+    return table("Keyphrases, in per cent", ["phrases", "F1@5", "F1@M", "P@M", "R@M", "documents"], rows)
 
 
 def _labels(scores: Sequence[LabelScore], top: int) -> Section:
@@ -167,9 +167,8 @@ def _confusions(
         "In each example, each label that is missing is paired with each one that is superfluous. A pair that comes "
         "often may be two labels that the model takes for each other, or just two frequent ones."
     )
-    n_pairs = found.counts.nnz
     listed = table(
-        f"The most frequent pairs: {len(pairs):,} of {n_pairs:,}",
+        f"The most frequent pairs: {len(pairs):,} of {found.counts.nnz:,}{' or more' if found.is_cut else ''}",
         ["missing", "written instead", "examples", "all that miss it", "all that have it"],
         rows,
         names=2,
@@ -183,7 +182,7 @@ def _confusions(
         "missing ↓ written →",
         (chosen, chosen),
         lambda i, j: int(found.counts[place[chosen[i]], place[chosen[j]]]),
-        show=lambda name: label(shortened(name, _BRIEF)),
+        show=lambda name: label(name if len(name) <= _BRIEF else f"{name[:_BRIEF]}…"),
         upright=True,
     )
     return Section("confusions", "What is taken for what", [intro, listed, mapped])
@@ -194,7 +193,7 @@ def _sizes(scores: SizeScores, cases: Sequence[_Case]) -> Section:
     if scores.n_stated:
         rows.append(("as many labels as stated", percent(scores.agreement), percent(scores.agreement_within_one)))
     parts = [
-        table("Sizes, in per cent of the predictions", ["", "exact", "within 1"], rows),
+        table("Sizes, in per cent of the predictions", ["what", "exact", "within 1"], rows),
         paragraph(
             f"{scores.n_stated:,} of {scores.n_examples:,} predictions state a size; where none is stated, the number "
             "of labels counts as the predicted size."

@@ -32,12 +32,14 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 caption, figcaption { max-width: calc(100vw - 2rem); text-align: left; padding-bottom: 0.35rem; font-size: 0.94rem }
 th, td { border-bottom: 1px solid var(--line); padding: 0.25rem 0.7rem; text-align: right; vertical-align: top;
   overflow-wrap: normal }
+tr > :first-child { position: sticky; left: 0; background: var(--back) }
 .name { text-align: left } tbody th { font-weight: 400 } thead th { font-weight: 600; vertical-align: bottom }
 td .label, th .label { display: inline-block; max-width: min(20rem, 45vw); overflow-wrap: break-word }
 .matrix td { text-align: center; vertical-align: middle; min-width: 2.6rem;
   background: rgb(var(--blue) / calc(var(--shade, 0) * 0.55));
   border: 1px solid var(--line); print-color-adjust: exact }
-.matrix thead th { text-align: center } .matrix th .label { max-width: none; white-space: nowrap }
+.matrix thead th { text-align: center } .matrix thead .name { text-align: left; white-space: nowrap }
+.matrix th .label { max-width: none; white-space: nowrap }
 .upright thead .label { writing-mode: vertical-rl; transform: rotate(180deg) }
 .matrix td.same { border: 2px solid var(--soft) }
 figure { margin: 0.75rem 0 } svg { display: block } .bars rect { fill: rgb(var(--blue)); print-color-adjust: exact }

@@ -74,7 +74,7 @@ def _labels(found: Inspection, top: int) -> Section:
     shown = frequent_labels(found.statistics)[: max(top, 0)]
     rows = [(label(name), f"{n:,}", f"{n / found.n_sets:.1%}") for name, n in shown]
     caption = f"The most frequent labels: {len(shown):,} of {found.n_labels:,}"
-    once = paragraph(f"{found.n_once:,} labels stand in one set only.")
+    once = paragraph(f"Of all labels, {found.n_once:,} stand in one set only.")
     listed = table(caption, ["label", "sets that hold it", "share of sets"], rows, sortable=True)
     return Section("labels", "The labels", [listed, once] if shown else [])
 
@@ -137,7 +137,7 @@ def _orders(found: Inspection) -> Section:
     return Section(
         "orders",
         "How many orders sets allow",
-        [table("What the graph decides", ["", "number", "share"], rows), paragraph(text)],
+        [table("What the graph decides", ["what", "number", "share"], rows), paragraph(text)],
     )
 
 
