@@ -190,18 +190,17 @@ def _most_decided(
     """Keep the sets whose graph leaves the smallest share of all orders, with the log2 of that share."""
     sizes = np.diff(batch.starts)
     small = np.flatnonzero((sizes > 1) & (sizes <= _MAX_EXAMPLE))
-    shares = log2_orders[small] - np.array([log2(factorial(n)) for n in sizes[small].tolist()])
+    shares = log2_orders[small] - np.array([log2(factorial(n)) for n in range(_MAX_EXAMPLE + 1)])[sizes[small]]
+    worst = max(best.values()) if len(best) == _CANDIDATES else 0.0
+    promising = np.flatnonzero((shares < worst) & (shares < -0.5))  # an edge leaves half of them at most
     seen = {frozenset(ids) for ids in best}
-    n_new = 0
-    for at in np.argsort(shares, kind="stable").tolist():
-        if n_new == _CANDIDATES or shares[at] > -0.5:
-            break
-        which = small[at]
-        ids = tuple(batch.ids[batch.starts[which] : batch.starts[which + 1]].tolist())
+    for at in promising[np.argsort(shares[promising], kind="stable")].tolist():
+        ids = tuple(batch.ids[batch.starts[small[at]] : batch.starts[small[at] + 1]].tolist())
         if frozenset(ids) not in seen:
             seen.add(frozenset(ids))
             best[ids] = float(shares[at])
-            n_new += 1
+            if len(seen) == 2 * _CANDIDATES:
+                break
     return dict(sorted(best.items(), key=lambda found: found[1])[:_CANDIDATES])
 
 
