@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to show")
     group.add_argument("--graph", metavar="FILE", help="draw the order graph: .svg, .dot or .mmd (Mermaid)")
     add_html(group)
-    group.add_argument("--top", type=int, default=30, metavar="N", help="draw at most so many labels [30]")
+    group.add_argument(
+        "--top", type=int, default=30, metavar="N", help="draw at most so many labels; list as many [30]"
+    )
     group.add_argument(
         "--set", nargs="+", metavar="LABEL", help="show (and draw) the order graph of this one set instead"
     )
@@ -82,14 +84,8 @@ def run(options: argparse.Namespace) -> None:
         _draw(graph, options.graph, picture)
     if options.html:
         _write_page(found, options)
-    if options.html == "-":
-        pass
-    elif options.json:
-        _print_json(found, graph, options)
-    elif options.set:
-        _print_set(graph, found, options.seed)
-    else:
-        _print_report(found)
+    if options.html != "-":
+        _print(found, graph, options)
     if found.skipped.count:
         sys.stderr.write("\n".join(skipped_lines(found.skipped)) + "\n")
 
@@ -107,6 +103,15 @@ def _draw(graph: "OrderGraph", path: str, picture: str) -> None:
     with open_output(path) as stream:
         stream.write(getattr(graph, picture)().encode())
     sys.stderr.write(f"drew {len(graph.labels)} labels and their order in {path}\n")
+
+
+def _print(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace) -> None:
+    if options.json:
+        _print_json(found, graph, options)
+    elif options.set:
+        _print_set(graph, found, options.seed)
+    else:
+        _print_report(found)
 
 
 def _write_page(found: "Inspection", options: argparse.Namespace) -> None:

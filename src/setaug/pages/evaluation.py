@@ -262,13 +262,13 @@ def _worst(cases: Sequence[_Case], worst: int) -> Section:
 
 def _example(case: _Case) -> Markup:
     truth, guess = case.example.labels, tuple(dict.fromkeys(case.prediction.labels))
-    name = f"Example {case.number:,}"
+    name = [f"Example {case.number:,}"]
     if case.example.id is not None:
-        name += f", id {shortened(str(case.example.id), MAX_LABEL)}"
+        name += [", id ", label(str(case.example.id))]
     stated = "" if case.prediction.size is None else f", {case.prediction.size:,} stated"
     return element(
         "article",
-        element("h3", name),
+        element("h3", *name),
         element("blockquote", quoted(case.example.text)),
         paragraph(f"True ({len(truth):,}): ", _set(truth, guess, "missing")),
         paragraph(f"Predicted ({len(guess):,}{stated}): ", _set(guess, truth, "superfluous")),

@@ -57,9 +57,9 @@ thead button { font: inherit; color: inherit; background: none; border: 0; paddi
 [aria-sort=ascending] button::after { content: " ↑" } [aria-sort=descending] button::after { content: " ↓" }
 .find { display: block; margin: 0.75rem 0 0 } input { font: inherit; padding: 0.2rem 0.5rem; max-width: 100% }
 @media print {
-  body { font-size: 10.5pt; max-width: none; padding: 0 } nav, .find { display: none } .scroll { overflow: visible }
+  html { font-size: 10.5pt } body { font-size: 1rem; max-width: none; padding: 0 } nav, .find { display: none }
+  .scroll { overflow: visible } tr > :first-child { position: static } svg { max-width: 100%; height: auto }
   h2, h3, caption, figcaption { break-after: avoid } tr, figure { break-inside: avoid }
-  svg { max-width: 100%; height: auto }
 }
 """
 
