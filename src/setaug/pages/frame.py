@@ -28,13 +28,14 @@ dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums }
 .scroll { overflow-x: auto; margin: 0.75rem 0; max-width: 100% }
 .scroll:focus-visible, button:focus-visible, input:focus-visible {
   outline: 2px solid rgb(var(--blue)); outline-offset: 2px }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.94rem }
+table { border-spacing: 0; font-variant-numeric: tabular-nums; font-size: 0.94rem }
 caption, figcaption { max-width: calc(100vw - 2rem); text-align: left; padding-bottom: 0.35rem; font-size: 0.94rem }
 th, td { border-bottom: 1px solid var(--line); padding: 0.25rem 0.7rem; text-align: right; vertical-align: top;
   overflow-wrap: normal }
 tr > :first-child { position: sticky; left: 0; background: var(--back) }
 .name { text-align: left } tbody th { font-weight: 400 } thead th { font-weight: 600; vertical-align: bottom }
 td .label, th .label { display: inline-block; max-width: min(20rem, 45vw); overflow-wrap: break-word }
+.matrix { border-collapse: collapse }
 .matrix td { text-align: center; vertical-align: middle; min-width: 2.6rem;
   background: rgb(var(--blue) / calc(var(--shade, 0) * 0.55));
   border: 1px solid var(--line); print-color-adjust: exact }
