@@ -49,7 +49,16 @@ def call(url: str, model: Path, *options: str) -> list[str]:
 
 def started(arguments: list[str]) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "setaug", *arguments]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=os.environ)
+    return subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env=os.environ,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        ),  # ignored where tests run unattended
+    )
 
 
 def wait_for_answers(path: Path, n: int) -> None:

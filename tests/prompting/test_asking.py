@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,15 @@ def test_predicting_works_where_a_loop_runs_already(relay: Relay, tiny_model: Pa
     assert asyncio.run(in_a_notebook()) == 2
 
 
+@pytest.fixture
+def can_be_interrupted() -> Iterator[None]:
+    """Hear of interrupts, which are ignored where tests run unattended."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("can_be_interrupted")
 def test_an_interrupt_in_a_notebook_ends_the_asking(relay: Relay, tiny_model: Path) -> None:
     relay.trouble = lambda n_asked, body: time.sleep(0.3)
     model = make(relay, tiny_model, endpoint={"concurrency": 1})
@@ -240,9 +250,11 @@ def test_an_interrupt_in_a_notebook_ends_the_asking(relay: Relay, tiny_model: Pa
         model.predict(TEXTS)
 
     loop = asyncio.new_event_loop()
-    with pytest.raises(KeyboardInterrupt):
-        loop.run_until_complete(in_a_notebook())
-    loop.close()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(in_a_notebook())
+    finally:
+        loop.close()
     n_asked = len(relay.asked)
     time.sleep(0.7)
     assert len(relay.asked) == n_asked < len(TEXTS)
