@@ -16,19 +16,15 @@ from setaug.sample import sample_examples
 from tests.cli.refusals import assert_refused
 from tests.conftest import write_examples
 from tests.experiments.emotions import write_emotions
-from tests.prompting.server import ModelServer, Relay, save_tiny_model
+from tests.prompting.server import ModelServer, Relay, save_tiny_model, serving
 
 N_TEXTS = 12
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
-    found = ModelServer(save_tiny_model(tmp_path_factory.mktemp("llama")))
-    found.start()
-    try:
+    with serving(save_tiny_model(tmp_path_factory.mktemp("llama"))) as found:
         yield found
-    finally:
-        found.kill()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prompting.server import ModelServer, Relay, save_tiny_model
+from tests.prompting.server import ModelServer, Relay, save_tiny_model, serving
 
 
 @pytest.fixture(scope="session")
@@ -15,12 +15,8 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tiny_model: Path) -> Iterator[ModelServer]:
-    found = ModelServer(tiny_model)
-    found.start()
-    try:
+    with serving(tiny_model) as found:
         yield found
-    finally:
-        found.kill()
 
 
 @pytest.fixture

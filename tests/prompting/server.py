@@ -102,6 +102,17 @@ class ModelServer:
             return bytes(response.read())
 
 
+@contextmanager
+def serving(folder: Path) -> Iterator[ModelServer]:
+    """Serve a model, and end the server afterwards."""
+    found = ModelServer(folder)
+    found.start()
+    try:
+        yield found
+    finally:
+        found.kill()
+
+
 TRICKLE = "trickle"
 Trouble = tuple[int, dict[str, str], dict[str, Any]] | float | str | None
 """A status with headers and a body to answer with, seconds to hang, a blank now and then, or nothing: then the model

@@ -70,7 +70,7 @@ class DataResults:
     def pairs(self, name: str) -> list[tuple[Cell, Cell]]:
         """Pair the cells of what a row is compared with and its own, seed by seed."""
         baseline = self.partner(name)
-        return [] if baseline in (None, name) else _same_seeds(self.rows[baseline].cells, self.rows[name].cells)
+        return [] if baseline == name else _same_seeds(self.rows[baseline].cells, self.rows[name].cells)
 
     def partner(self, name: str) -> str:
         """Say what a row is compared with."""

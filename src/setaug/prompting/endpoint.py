@@ -99,19 +99,12 @@ class Request:
     """What it is about, for messages."""
 
 
-@dataclass
-class Refusals:
-    """Hold why requests were refused, by their key, where a refusal shall not end the run."""
-
-    reasons: dict[str, str] = field(default_factory=dict)
-
-
 def ask(
     requests: Iterable[Request],
     log: AnswerLog,
     endpoint: Endpoint,
     *,
-    refusals: Refusals | None = None,
+    refusals: dict[str, str] | None = None,
     done: Callable[[], None] = lambda: None,
     tell: Tell = lambda reason: None,
 ) -> None:
@@ -120,7 +113,7 @@ def ask(
     Parameters
     ----------
     refusals
-        Where given, a request that the server refuses because of what it says is noted there; else it ends the run.
+        Where given, why a request was refused because of what it says is noted here by its key; else it ends the run.
     done
         Is called whenever a request has all of its answers.
 
@@ -170,7 +163,7 @@ class _Asking:
     """Hold what all requests of a run share: whether the server was heard of, and until when to leave it alone."""
 
     def __init__(
-        self, endpoint: Endpoint, log: AnswerLog, refusals: Refusals | None, done: Callable[[], None], tell: Tell
+        self, endpoint: Endpoint, log: AnswerLog, refusals: dict[str, str] | None, done: Callable[[], None], tell: Tell
     ) -> None:
         self.endpoint, self.log, self.refusals, self.done, self.tell = endpoint, log, refusals, done, tell
         self.was_heard_of = False
@@ -209,7 +202,7 @@ class _Asking:
             except _RefusedError as refused:
                 if self.refusals is None:
                     raise EndpointError(f"{request.what}: {refused}") from None
-                self.refusals.reasons[request.key] = str(refused)
+                self.refusals[request.key] = str(refused)
             self.done()
 
     async def _respond(self, request: Request, n_there: int) -> Response:

@@ -17,8 +17,8 @@ from setaug.examples import Data, make_examples, make_texts
 from setaug.metrics import score_sets
 from setaug.predictions import Prediction
 from setaug.prompting.answers import AnswerLog, open_answers, request_key
-from setaug.prompting.endpoint import Endpoint, Refusals, Request, Tell, ask
-from setaug.prompting.prompt import KINDS, FewShotPrompt, write_instruction
+from setaug.prompting.endpoint import Endpoint, Request, Tell, ask
+from setaug.prompting.prompt import KINDS, FewShotPrompt, list_labels, write_instruction
 from setaug.prompting.reading import UNKNOWN, AnswerReader, Reading
 from setaug.prompting.shots import choose_shots
 from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
@@ -205,16 +205,14 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         self.labels_ = known_labels(self.statistics_, self.vocabulary)
         self.answers_ = AnswerLog()
         self.shots_ = choose_shots(examples, self.shots, way=self.shot_choice, seed=self.augmenter.random_state)
-        pairs = list(drawing.augment(examples[at] for at in self.shots_))
-        self.prompt_ = FewShotPrompt(
-            instruction=self._instruct(), shots=tuple(drawn for _, drawn in _two_by_two(pairs)), kind=self.kind
-        )
+        pairs = list(drawing.augment(examples[at] for at in self.shots_))  # of each, as given and as drawn
+        self.prompt_ = FewShotPrompt(instruction=self._instruct(), shots=tuple(pairs[1::2]), kind=self.kind)
         return self
 
     def _instruct(self) -> str:
         codec, labels = self.augmenter.codec, sorted(self.labels_ or ())
         if self.instruction is not None:
-            return self.instruction.replace("{labels}", codec.separator.join(map(codec.encode_label, labels)))
+            return self.instruction.replace("{labels}", list_labels(codec, labels))
         return write_instruction(codec, labels if 0 < len(labels) <= self.max_listed else None)
 
     def request(self, text: str, **changes: Any) -> dict[str, Any]:
@@ -274,7 +272,7 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         for at, (name, text, key) in enumerate(zip(names, texts, keys, strict=True), start=1):
             what = f"text {at}" if key is None else f"text {at} (id {key})"
             wanted.setdefault(name, Request(name, partial(model._body, text), max(model.samples, 1), what))
-        refusals = Refusals() if model.skip_refused else None
+        refusals: dict[str, str] | None = {} if model.skip_refused else None
         with nullcontext(self.answers_) if answers is None else open_answers(answers) as log:
             n_before = len(log.responses)
             try:
@@ -292,7 +290,7 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         self,
         requests: list[Request],
         log: AnswerLog,
-        refusals: Refusals | None,
+        refusals: dict[str, str] | None,
         progress: "Progress | None",
         tell: Tell,
     ) -> None:
@@ -345,20 +343,16 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         ).samples_f1
 
 
-def _two_by_two(pairs: list[Any]) -> list[tuple[Any, Any]]:
-    return list(zip(pairs[::2], pairs[1::2], strict=True))
-
-
 def _report(
     names: list[str],
     readings: Mapping[str, list[tuple[str, Reading]]],
     log: AnswerLog,
     n_before: int,
-    refusals: Refusals | None,
+    refusals: dict[str, str] | None,
 ) -> PromptReport:
     new = log.responses[n_before:]
     read = [one for ones in readings.values() for _, one in ones]
-    reasons = {} if refusals is None else refusals.reasons
+    reasons = refusals or {}
     cut_off = [answer.is_cut_off for name, ones in readings.items() for answer in log.of(name)[: len(ones)]]
     return PromptReport(
         n_texts=len(names),

@@ -25,10 +25,11 @@ def write_instruction(codec: SetCodec, labels: Sequence[str] | None) -> str:
     """
     parts = "first how many there are, then each of them" if codec.size else "all of them"
     told = f'Name the labels of the text: {parts}, with "{codec.mark}" in between. Write nothing else.'
-    return told if labels is None else f"{told}\nThe labels that there are: {_listed(codec, labels)}"
+    return told if labels is None else f"{told}\nThe labels that there are: {list_labels(codec, labels)}"
 
 
-def _listed(codec: SetCodec, labels: Sequence[str]) -> str:
+def list_labels(codec: SetCodec, labels: Sequence[str]) -> str:
+    """Write labels as in a set, without their number."""
     return codec.separator.join(map(codec.encode_label, labels))
 
 
