@@ -4,11 +4,15 @@ SetAugError
 ├── DataError          a row of the input is not what it should be
 ├── FileError          a file cannot be read or written as asked
 ├── ModelError         a model cannot be loaded, trained or used as asked
+├── EngineError        a cluster cannot be reached, or did not finish
 ├── EndpointError      a server that runs a language model cannot be reached, or refuses to answer
 └── MissingExtraError  an optional dependency is not installed
 
 Bad arguments raise ``ValueError`` or ``TypeError``.
 """
+
+from functools import partial
+from typing import Any
 
 
 class SetAugError(Exception):
@@ -36,6 +40,9 @@ class DataError(SetAugError):
             where = f"{where} of {source}" if where else source
         super().__init__(f"{where}: {problem}" if where else problem)
 
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return partial(type(self), source=self.source, line=self.line), (self.problem,)
+
 
 class FileError(SetAugError):
     """Report a file that cannot be read or written as asked."""
@@ -43,6 +50,10 @@ class FileError(SetAugError):
 
 class ModelError(SetAugError):
     """Report a model that cannot be loaded, trained or used as asked."""
+
+
+class EngineError(SetAugError):
+    """Report a cluster that cannot be reached, or that did not finish."""
 
 
 class EndpointError(SetAugError):

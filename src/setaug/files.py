@@ -1,4 +1,4 @@
-"""Open files by name: compression by suffix, ``-`` for the standard streams, output whole or not at all."""
+"""Open files by name or address: compression by suffix, ``-`` for the standard streams, output whole or not at all."""
 
 import errno
 import gzip
@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, cast
 
 import zstandard
 
+from setaug import urls
 from setaug.errors import FileError
 
 KINDS = ("jsonl", "csv", "tsv", "parquet")
@@ -26,7 +27,7 @@ _SUFFIXES = {
     ".tsv": "tsv",
     ".parquet": "parquet",
 }
-_COMPRESSED = (".gz", ".zst")
+COMPRESSED = (".gz", ".zst")
 BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 """What reading a damaged compressed file raises."""
 
@@ -43,7 +44,7 @@ def kind_of(path: str | Path) -> str:
     if str(path) == "-" or str(path).startswith("/dev/"):
         return "jsonl"
     name = Path(path)
-    stem = Path(name.stem) if name.suffix.lower() in _COMPRESSED else name
+    stem = Path(name.stem) if name.suffix.lower() in COMPRESSED else name
     kind = _SUFFIXES.get(stem.suffix.lower())
     if kind is None:
         raise FileError(
@@ -61,7 +62,7 @@ def display_name(path: str | Path) -> str:
 class _ZstandardReader(io.RawIOBase):
     """Decompress a file; unlike the library's own reader, notice where it was cut off."""
 
-    def __init__(self, raw: io.FileIO) -> None:
+    def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._ready = memoryview(b"")
@@ -93,11 +94,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
     if str(path) == "-":
         yield sys.stdin.buffer
         return
-    try:
-        raw = io.FileIO(path, "rb")
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None
-    with raw:
+    with open_stored(path) as raw:
         match Path(path).suffix.lower():
             case ".gz":
                 with gzip.open(raw) as stream:
@@ -110,12 +107,27 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
+def open_stored(path: str | Path) -> Iterator[Any]:
+    """Open a file for reading its bytes as they are stored."""
+    if urls.is_url(path):
+        with urls.reading(path) as stream:
+            yield stream
+        return
+    try:
+        raw = io.FileIO(path, "rb")
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from None
+    with raw:
+        yield raw
+
+
+@contextmanager
 def open_again(path: str | Path) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
     """Give a function that opens a file from its start, each time it is called.
 
     What can be read only once (standard input, a pipe) is copied to a temporary file first.
     """
-    if Path(path).is_file():
+    if urls.is_url(path) or Path(path).is_file():
         yield lambda: open_input(path)
         return
     with open_input(path) as stream, tempfile.TemporaryFile() as copy:
@@ -138,6 +150,10 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     if str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
+        return
+    if urls.is_url(path):
+        with urls.writing(path) as stored, _compressed(stored, Path(path).suffix.lower()) as stream:
+            yield stream
         return
     if os.path.isdir(path):
         raise FileError(f"cannot write {path}: it is a folder.")
@@ -162,7 +178,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _compressed(raw: io.FileIO, suffix: str) -> Iterator[BinaryIO]:
+def _compressed(raw: Any, suffix: str) -> Iterator[BinaryIO]:
     match suffix:
         case ".gz":
             # No name and no time in the header: the same content gives the same bytes.
@@ -171,9 +187,11 @@ def _compressed(raw: io.FileIO, suffix: str) -> Iterator[BinaryIO]:
         case ".zst":
             with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as writer:
                 yield cast(BinaryIO, writer)
-        case _:
+        case _ if isinstance(raw, io.RawIOBase):
             with io.BufferedWriter(raw, 1 << 20) as buffered:
                 yield cast(BinaryIO, buffered)
+        case _:
+            yield raw
 
 
 @contextmanager

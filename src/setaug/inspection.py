@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setaug.diagnosis import Diagnosis, diagnose
-from setaug.engines.local import Progress, count_file
+from setaug.engines.jobs import Progress
+from setaug.engines.local import count_file
 from setaug.examples import Columns, Data, Skipped, as_examples
 from setaug.orders.edges import Ints, Thresholds
 from setaug.orders.graph import Edge, OrderGraph, strongest_edges
@@ -100,7 +101,7 @@ def inspect_examples(
 
 
 def inspect_file(
-    source: str | Path,
+    source: str | Path | Iterable[str | Path],
     *,
     thresholds: Thresholds | None = None,
     columns: Columns | None = None,
@@ -110,7 +111,7 @@ def inspect_file(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Inspection:
-    """Inspect the examples of a file; see `augment_file` for the parameters."""
+    """Inspect the examples of a file or of several; see `augment_files` for the parameters."""
     skipped = Skipped()
     with count_file(
         source, columns=columns, kind=kind, skipped=skipped if skip_bad else None, progress=progress

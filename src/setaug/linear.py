@@ -27,7 +27,7 @@ from setaug.metrics import index_labels, indicator_matrix, score_sets
 from setaug.predictions import Prediction
 
 if TYPE_CHECKING:
-    from setaug.engines.local import Progress
+    from setaug.engines.jobs import Progress
 
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
     "svm": lambda c: LinearSVC(C=c, random_state=0),

@@ -5,15 +5,13 @@ from fractions import Fraction
 from itertools import combinations
 from math import inf, log2
 
-import numpy as np
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from setaug import FileError
-from setaug.orders import LabelStatistics, SetBatch, Thresholds, statistics
-from setaug.orders.statistics import add_counts
+from setaug.orders import LabelStatistics, SetBatch, Thresholds, pairs
 from tests.strategies import ALPHABET, any_label, corpora
 
 ODD_LABELS = [
@@ -79,7 +77,7 @@ def test_counting_in_pieces_is_counting_at_once(pieces):
 @given(corpora)
 def test_noted_pairs_are_added_up_again_and_again(sets):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(statistics, "_MAX_PENDING", 3)
+        patch.setattr(pairs, "_MAX_PENDING", 3)
         counted = LabelStatistics()
         for labels in sets:
             counted.update([labels])
@@ -322,17 +320,6 @@ def test_pickles_are_not_read(tmp_path):
         (tmp_path / name).write_bytes(pack(pickle.dumps(Trap())))
         with pytest.raises(FileError):
             LabelStatistics.load(tmp_path / name)
-
-
-@given(st.dictionaries(st.integers(0, 9), st.integers(1, 9)), st.dictionaries(st.integers(0, 9), st.integers(1, 9)))
-def test_tables_of_counts_add_up(one, two):
-    def table(counted):
-        keys = sorted(counted)
-        return np.array(keys, np.uint64), np.array([counted[key] for key in keys], np.int64)
-
-    keys, counts = add_counts(*table(one), *table(two))
-    assert keys.tolist() == sorted(one | two)
-    assert dict(zip(keys.tolist(), counts.tolist(), strict=True)) == Counter(one) + Counter(two)
 
 
 def test_sets_of_ids_lie_one_behind_the_other():

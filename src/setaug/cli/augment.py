@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
 from setaug.cli.progress import progress_bar
+from setaug.urls import is_url
 
 if TYPE_CHECKING:
-    from setaug.engines import AugmentReport
+    from setaug.engines import AugmentReport, Engine
 
 EXAMPLES = """\
 examples:
@@ -22,13 +23,15 @@ examples:
   setaug augment train.csv.gz --delimiter "," -o pairs.jsonl.zst --orders 4 --seed 1
   setaug augment train.jsonl -o chat.jsonl --format chat --system "Name the emotions." --template "Text: {text}"
   setaug augment train.jsonl -o t5.jsonl --format columns --columns source target --carry id
+  setaug augment corpus/ more.jsonl -o pairs.jsonl.zst --shards 8
+  setaug augment s3://bucket/corpus -o s3://bucket/pairs.jsonl.zst --engine ray
   zcat logs.jsonl.gz | setaug augment - --skip-bad > pairs.jsonl
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_input(parser)
+    add_input(parser, are_many=True)
     group = parser.add_argument_group("orders")
     group.add_argument("--orders", type=int, default=2, metavar="N", help="orders to add per example [2]")
     group.add_argument(
@@ -72,13 +75,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--system", metavar="TEXT", help="a system message for the chat formats")
     group.add_argument("--columns", nargs=2, metavar=("PROMPT", "COMPLETION"), help="names for --format columns")
     group.add_argument("--carry", nargs="+", default=[], metavar="FIELD", help="fields of a row to keep in its pairs")
+    group.add_argument(
+        "--shards",
+        type=int,
+        metavar="N",
+        help="write N files instead of one, FILE-00000-of-0000N and so on; one behind the other they are that one",
+    )
+    group = parser.add_argument_group("where to run")
+    group.add_argument(
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="on this machine, reading and writing one file after the other; or on Ray, where many tasks read parts of"
+        " the input and each writes a shard [local]",
+    )
+    group.add_argument(
+        "--workers", type=int, metavar="N", help="tasks at a time of a Ray on this machine [one per processor]"
+    )
+    group = parser.add_argument_group("telling")
     group.add_argument("-q", "--quiet", action="store_true", help="no summary")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Augment a file."""
+    """Augment files."""
     from setaug.augmenter import PairFormat, SetAugmenter
-    from setaug.engines import augment_file
+    from setaug.engines import augment_files
 
     with checking_options():
         augmenter = SetAugmenter(
@@ -95,10 +116,10 @@ def run(options: argparse.Namespace) -> None:
         ).check()
         pair_format = PairFormat.named(options.format, options.columns, system=options.system)
         pair_format.check_carried(options.carry)
-    if "-" not in (options.input, options.output) and _is_same(options.input, options.output):
-        raise UsageError(f"the output would replace the input {options.input}; choose another name.")
+        engine = _engine(options)
+    _check_places(options.input, options.output)
     with progress_bar() as progress:
-        report = augment_file(
+        report = augment_files(
             options.input,
             options.output,
             augmenter,
@@ -107,14 +128,34 @@ def run(options: argparse.Namespace) -> None:
             pair_format=pair_format,
             carry=options.carry,
             skip_bad=options.skip_bad,
+            shards=options.shards,
+            engine=engine,
             progress=progress,
         )
     if not options.quiet:
         sys.stderr.write("\n".join(_summary(report, options)) + "\n")
 
 
-def _is_same(source: str, target: str) -> bool:
-    return os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target)
+def _engine(options: argparse.Namespace) -> "Engine":
+    from setaug.engines import LocalEngine, RayEngine
+
+    if options.engine == "ray":
+        return RayEngine(workers=options.workers)
+    if options.workers is not None:
+        raise UsageError("--workers is for --engine ray.")
+    return LocalEngine()
+
+
+def _check_places(sources: list[str], target: str) -> None:
+    for source in sources:
+        if "-" in (source, target):
+            continue
+        if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
+            raise UsageError(f"the output would replace the input {source}; choose another name.")
+        folder = source if is_url(source) else os.path.realpath(source)
+        place = target if is_url(target) else os.path.realpath(target)
+        if place.startswith(folder.rstrip("/") + "/"):
+            raise UsageError(f"the output would lie among the input in {source}; choose another place.")
 
 
 def _summary(report: "AugmentReport", options: argparse.Namespace) -> list[str]:

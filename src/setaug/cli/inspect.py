@@ -41,7 +41,7 @@ _PICTURES = {".svg": "to_svg", ".dot": "to_dot", ".gv": "to_dot", ".mmd": "to_me
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_input(parser)
+    add_input(parser, are_many=True)
     add_thresholds(parser.add_argument_group("order graph"))
     group = parser.add_argument_group("what to show")
     group.add_argument("--graph", metavar="FILE", help="draw the order graph: .svg, .dot or .mmd (Mermaid)")
@@ -90,6 +90,12 @@ def run(options: argparse.Namespace) -> None:
         sys.stderr.write("\n".join(skipped_lines(found.skipped)) + "\n")
 
 
+def _told(inputs: list[str]) -> str:
+    from setaug.files import display_name
+
+    return display_name(inputs[0]) if len(inputs) == 1 else f"{len(inputs)} inputs"
+
+
 def _picture(path: str | None) -> str:
     suffix = "" if path is None else path[path.rfind(".") :].lower()
     if path is not None and suffix not in _PICTURES:
@@ -115,10 +121,9 @@ def _print(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace
 
 
 def _write_page(found: "Inspection", options: argparse.Namespace) -> None:
-    from setaug.files import display_name
     from setaug.pages.inspection import inspection_page
 
-    write_html(inspection_page(found, display_name(options.input), top=options.top, seed=options.seed), options.html)
+    write_html(inspection_page(found, _told(options.input), top=options.top, seed=options.seed), options.html)
 
 
 def _print_json(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace) -> None:

@@ -26,12 +26,15 @@ def checking_options() -> Iterator[None]:
         raise UsageError(str(error)) from None
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
-    """Add the input file and how to read it."""
+def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> None:
+    """Add the input, one file or many, and how to read it."""
+    more = "folders of such files; addresses (s3://bucket/folder); " if are_many else ""
     parser.add_argument(
         "input",
+        nargs="+" if are_many else None,
         metavar="INPUT",
-        help="examples: .jsonl, .csv or .tsv (also with .gz or .zst behind) or .parquet; - for standard input (JSONL)",
+        help=f"examples: .jsonl, .csv or .tsv (also with .gz or .zst behind) or .parquet; {more}- for standard input"
+        " (JSONL)",
     )
     group = parser.add_argument_group("reading")
     add_fields(group)

@@ -1,7 +1,7 @@
 """Rows of any kind of file as blocks of JSON lines in which the text, the labels and other fields are found."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO
 
@@ -13,6 +13,7 @@ from setaug.engines import jsonl
 from setaug.errors import DataError, FileError
 from setaug.examples import Columns, Example, Skipped, parse_json_row, read_stream
 from setaug.files import BROKEN_ARCHIVE
+from setaug.orders.edges import fixed
 
 BLOCK_SIZE = 1 << 21
 """Large enough to keep the threads from waiting for each other, small enough to take little memory."""
@@ -37,8 +38,18 @@ class Block:
     is_source: bool
     """Whether these are its bytes; otherwise the rows were written anew."""
 
+    n_lines: int = 0
+    """How many lines of the file it covers, where rows are lines."""
+
+    def __post_init__(self) -> None:
+        fixed(self.bytes, self.texts, self.carried)
+
     def __len__(self) -> int:
         return len(self.texts)
+
+    def rows(self, start: int, end: int) -> "Block":
+        """Give some of the rows, without their labels' spans."""
+        return replace(self, texts=self.texts[start:end], carried=self.carried[start:end])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +64,8 @@ class BlockReader:
         Further fields to find.
     skipped
         Where given, bad rows are noted there and left out; otherwise the first one raises `DataError`.
+    is_start
+        Whether the bytes are those from the start of the file, where a mark of their order may stand.
 
     """
 
@@ -61,6 +74,7 @@ class BlockReader:
     columns: Columns
     carry: Sequence[str] = ()
     skipped: Skipped | None = None
+    is_start: bool = True
 
     def read(self, stream: BinaryIO) -> Iterator[Block]:
         """Give the blocks of an open file."""
@@ -78,14 +92,15 @@ class BlockReader:
     def _read_lines(self, stream: BinaryIO) -> Iterator[Block]:
         line_number = 1
         for lines, size in _whole_lines(stream, self.name):
-            is_source = line_number > 1 or not lines[:3].tobytes().startswith(_BOM)
+            is_source = line_number > 1 or not (self.is_start and lines[:3].tobytes().startswith(_BOM))
             found = self._scan(lines if is_source else lines[3:], size if is_source else size - 3, trusted=False)
-            line_number += len(found.status)
+            n_lines = len(found.status)
+            line_number += n_lines
             if (found.status == jsonl.DECLINED).any():
                 is_source = False
-                plain = self._parse_declined(found, line_number - len(found.status))
+                plain = self._parse_declined(found, line_number - n_lines)
                 found = self._scan(np.frombuffer(plain, np.uint8), len(plain), trusted=True)
-            yield found.block(size, is_source=is_source)
+            yield found.block(size, is_source=is_source, n_lines=n_lines)
 
     def _parse_declined(self, found: "_Scanned", first_line: int) -> bytes:
         """Read the lines that the scan was not sure of with a parser; give all good lines, those in a plain form."""
@@ -155,13 +170,14 @@ class _Scanned:
     label_spans: NDArray[np.int32]
     label_starts: NDArray[np.int64]
 
-    def block(self, n_source_bytes: int, *, is_source: bool) -> Block:
+    def block(self, n_source_bytes: int, *, is_source: bool, n_lines: int = 0) -> Block:
         """Keep the lines that were accepted; the others (blank ones) have no labels, so their starts may go."""
         is_row = self.status == jsonl.ACCEPTED
         rows = self.spans if is_row.all() else self.spans[is_row]
         starts = np.append(self.label_starts[:-1][is_row], self.label_starts[-1])
         label_spans = self.label_spans[: starts[-1]]
-        return Block(self.bytes, rows[:, 0], rows[:, 2:], label_spans, starts, n_source_bytes, is_source)
+        texts, carried = np.ascontiguousarray(rows[:, 0]), np.ascontiguousarray(rows[:, 2:])
+        return Block(self.bytes, texts, carried, label_spans, starts, n_source_bytes, is_source, n_lines)
 
 
 def _whole_lines(stream: BinaryIO, name: str) -> Iterator[tuple[NDArray[np.uint8], int]]:

@@ -416,27 +416,45 @@ def tagged(code, number):
     return int(code >> uint64(33)) << 32 | number
 
 
+@njit(cache=True, inline="always")
+def find_slot(block, start, end, code, slots, ends, arena):
+    """Give the slot where a string stands, or the empty one where it would."""
+    mask = uint64(len(slots) - 1)
+    slot = code & mask
+    while slots[slot] >= 0:
+        other = slots[slot] & ID_MASK
+        alike = slots[slot] >> 32 == int(code >> uint64(33)) and ends[other + 1] - ends[other] == end - start
+        if alike and are_equal(arena, ends[other], block, start, end - start):
+            break
+        slot = (slot + uint64(1)) & mask
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def find(block, spans, ids, slots, ends, arena):
+    """Look up the numbers of the strings in the spans; tell whether all were known."""
+    for k in range(len(spans)):
+        start, end = spans[k, 0], spans[k, 1]
+        slot = find_slot(block, start, end, hash_bytes(block, start, end), slots, ends, arena)
+        if slots[slot] < 0:
+            return False
+        ids[k] = slots[slot] & ID_MASK
+    return True
+
+
 @njit(cache=True, nogil=True)
 def intern(block, spans, first, ids, slots, ends, arena, n_known):
     """Look up the numbers of the strings in the spans from `first` on; add new ones, and stop where room is short.
 
     String k stands in ``arena[ends[k]:ends[k + 1]]``. Gives the number of spans done, and of strings known.
     """
-    mask = uint64(len(slots) - 1)
     for k in range(first, len(spans)):
         start, end = spans[k, 0], spans[k, 1]
         size = end - start
         code = hash_bytes(block, start, end)
-        slot = code & mask
-        found = -1
-        while slots[slot] >= 0:
-            other = slots[slot] & ID_MASK
-            alike = slots[slot] >> 32 == int(code >> uint64(33)) and ends[other + 1] - ends[other] == size
-            if alike and are_equal(arena, ends[other], block, start, size):
-                found = other
-                break
-            slot = (slot + uint64(1)) & mask
-        if found < 0:
+        slot = find_slot(block, start, end, code, slots, ends, arena)
+        found = slots[slot] & ID_MASK
+        if slots[slot] < 0:
             if 2 * n_known >= len(slots) or n_known + 1 == len(ends) or ends[n_known] + size > len(arena):
                 return k, n_known
             found = n_known

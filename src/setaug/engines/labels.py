@@ -6,8 +6,12 @@ from numpy.typing import NDArray
 
 from setaug.codec import SetCodec
 from setaug.engines import jsonl
+from setaug.engines.blocks import Block
+from setaug.errors import FileError
+from setaug.orders.statistics import SetBatch
 
 _MAX_ROW = (1 << 31) - 1
+INPUT_CHANGED = "the input changed while it was read."
 
 
 class LabelTable:
@@ -81,6 +85,29 @@ class LabelTable:
         self._row += n_sets
         return int(n_dropped)
 
+    def number_sets(self, block: Block) -> tuple[SetBatch, int]:
+        """Give the numbers of the labels of a block's rows, count them, and tell how many repeated ones went."""
+        ids = self.number(block.bytes, block.label_spans)
+        n_dropped = self.merge_repeats(block.label_starts, ids)
+        return SetBatch(block.label_starts, ids[: block.label_starts[-1]]), n_dropped
+
+    def spelt(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+        """Give all spellings met: their bytes, where each ends behind the one before, and how many sets hold it."""
+        return self._arena[: self._ends[self._n_known]], self._ends[: self._n_known + 1], self.counts
+
+    def add_counts(self, arena: NDArray[np.uint8], ends: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        """Add what another table gave as `spelt`."""
+        numbers = self.number(arena, _spans(ends))
+        np.add.at(self._counts, numbers, counts)
+
+    def find(self, other: "LabelTable", first: int) -> NDArray[np.int32]:
+        """Give the numbers here of another table's spellings from the first on; all of them were met here."""
+        arena, ends, _ = other.spelt()
+        ids = np.empty(len(ends) - 1 - first, np.int32)
+        if not jsonl.find(arena, _spans(ends[first:]), ids, self._slots, self._ends, self._arena):
+            raise FileError(INPUT_CHANGED)
+        return self._number[ids]
+
     def finish(self) -> None:
         """Forget what only serves to find labels: no more will come."""
         self._slots = np.zeros(0, np.int64)
@@ -109,7 +136,7 @@ class LabelTable:
         jsonl.find_special(self._arena, self._ends, self._n_known, codec.mark[0].encode()[0], special)
         starts, ends = self._ends[: self._n_known], self._ends[1 : self._n_known + 1]
         if not special.any():
-            return self._arena, starts, ends
+            return self._arena[:], starts, ends
         starts, ends = starts.copy(), ends.copy()
         written = []
         size = len(self._arena)
@@ -118,3 +145,7 @@ class LabelTable:
             starts[number], ends[number] = size, size + len(written[-1])
             size = int(ends[number])
         return np.append(self._arena, np.frombuffer(b"".join(written), np.uint8)), starts, ends
+
+
+def _spans(ends: NDArray[np.int64]) -> NDArray[np.int32]:
+    return np.stack([ends[:-1], ends[1:]], axis=1).astype(np.int32)

@@ -2,99 +2,127 @@
 
 The first pass finds and numbers the labels and leaves the sets, as numbers, in a temporary file. What the counts do
 not decide about an edge is looked up there: a pair of one of these sets occurs at least once, so its edge is certain
-where one occurrence is enough, and only the other pairs have to be counted. The second pass reads the file again and
+where one occurrence is enough, and only the other pairs have to be counted. The second pass reads the files again and
 copies each text, as it is written there, next to the labels in their new orders.
 """
 
+import itertools
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
-import orjson
-from numpy.typing import NDArray
 
 from setaug.augmenter import PairFormat, SetAugmenter
-from setaug.engines import jsonl
 from setaug.engines.blocks import Block, BlockReader
+from setaug.engines.jobs import AugmentReport, Job, Progress, augment_files
 from setaug.engines.labels import LabelTable
+from setaug.engines.rewriting import Rewriter
+from setaug.engines.shards import Shards
+from setaug.engines.sources import SourceFile, find_files
 from setaug.engines.spill import Spill
 from setaug.engines.threads import read_ahead
 from setaug.engines.writers import open_rows
 from setaug.examples import Columns, Skipped
-from setaug.files import display_name, kind_of, open_again
-from setaug.orders.edges import EdgeTable, Thresholds, edges_among
-from setaug.orders.orderings import OrderBatch
-from setaug.orders.statistics import LabelStatistics, PairCounts, SetBatch
+from setaug.files import open_again
+from setaug.orders.edges import Ints
+from setaug.orders.pairs import SpillingPairCounts
+from setaug.orders.statistics import LabelStatistics, SetBatch
 
 _SPILL_IN_MEMORY = 1 << 25
 """The first pass leaves so many bytes in memory before it starts a file (32 MB)."""
-Progress = Callable[[str, int, int | None], None]
-"""Is told the stage, the number of examples done, and their total where it is known."""
 
 
-@dataclass(kw_only=True)
-class AugmentReport:
-    """Say what was read and written."""
+class LocalEngine:
+    """Run a job on this machine, with one thread that computes, one that reads and one that writes."""
 
-    n_examples: int = 0
-    n_labels: int = 0
-    """Different labels."""
-    n_pairs: int = 0
-    """Prompt-completion pairs written."""
-    n_repeated: int = 0
-    """Labels that their set held already, and that were merged."""
-    n_edges: int = 0
-    """Edges over all sets."""
-    n_constrained: int = 0
-    """Sets with an edge."""
-    log2_orders: float = 0.0
-    """Sum of the log2 of the number of orders allowed, over the sets for which it was counted."""
-    n_uncounted: int = 0
-    """Sets whose graph is too large to count its orders."""
-    n_rushed: int = 0
-    """Sets that are so large that their orders were drawn the quick way."""
-    skipped: Skipped = field(default_factory=Skipped)
-    seconds: float = 0.0
+    @contextmanager
+    def start(self, job: Job, progress: Progress | None) -> Iterator["LocalRun"]:
+        """Open the sources, and a temporary file."""
+        with _reading(job.files) as files, tempfile.SpooledTemporaryFile(_SPILL_IN_MEMORY) as spill:
+            yield LocalRun(job, files, Spill(cast(BinaryIO, spill)), progress)
 
-    @property
-    def mean_log2_orders(self) -> float:
-        """Mean log2 of the number of orders that a set allows."""
-        n_counted = self.n_examples - self.n_uncounted
-        return self.log2_orders / n_counted if n_counted else 0.0
 
-    def note(self, orders: OrderBatch) -> None:
-        """Add what is known of some sets' orders."""
-        self.n_edges += int(orders.n_edges.sum())
-        self.n_constrained += int(np.count_nonzero(orders.n_edges))
-        self.n_rushed += orders.n_rushed
-        self.n_uncounted += int(np.isnan(orders.log2_orders).sum())
-        self.log2_orders += float(np.nansum(orders.log2_orders))
+@dataclass(frozen=True, slots=True)
+class LocalRun:
+    """Do the steps of a job."""
+
+    job: Job
+    files: "_Files"
+    spill: Spill
+    progress: Progress | None
+
+    def count_labels(self, report: AugmentReport) -> LabelTable:
+        """Read everything once, and keep the sets as numbers."""
+        readers = [self.job.reader(file, report.skipped if self.job.skip_bad else None) for file in self.job.files]
+        table, report.n_examples, report.n_repeated = _number(self.files, readers, self.spill, self.progress)
+        return table
+
+    def count_pairs(self, table: LabelTable, bounds: Ints, cap: float, pairs: SpillingPairCounts) -> None:
+        """Look through the sets."""
+        from setaug.orders.kernels import undecided_keys
+
+        for batch in self.spill.batches():
+            pairs.add(undecided_keys(batch.starts, batch.ids, bounds, cap))
+
+    def write(self, table: LabelTable, rewriter: Rewriter, report: AugmentReport) -> None:
+        """Read everything again, and write the pairs."""
+        job, done = self.job, 0
+        n_shards = job.shards or 1
+        ends = [report.n_examples * (k + 1) // n_shards for k in range(n_shards)]
+        shards = nullcontext([job.target]) if job.shards is None else Shards(job.target, job.shards).written()
+        with shards as paths, self.files.again() as stream:
+            blocks = read_ahead(_cut(self.spill.blocks(stream), ends))
+            for path, end in zip(paths, ends, strict=True):
+                with open_rows(path, job.pair_format, job.carry) as write:
+                    while done < end:
+                        block, batch = next(blocks)
+                        lines, orders = rewriter.pairs(block, batch, done)
+                        write(lines)
+                        report.note(orders)
+                        done += len(batch)
+                        if self.progress:
+                            self.progress("writing", done, report.n_examples)
+            blocks.close()
+
+
+def augment_file(
+    source: str | Path,
+    target: str | Path,
+    augmenter: SetAugmenter | None = None,
+    *,
+    columns: Columns | None = None,
+    kind: str | None = None,
+    pair_format: PairFormat | None = None,
+    carry: Sequence[str] = (),
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> AugmentReport:
+    """Write the pairs of a file's examples to another file, on this machine; see `augment_files`."""
+    return augment_files(
+        source,
+        target,
+        augmenter,
+        columns=columns,
+        kind=kind,
+        pair_format=pair_format,
+        carry=carry,
+        skip_bad=skip_bad,
+        progress=progress,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class CountedFile:
-    """Hold the label sets of a file as numbers, and the counts of their labels."""
+    """Hold the label sets of files as numbers, and the counts of their labels."""
 
     table: LabelTable
     spill: Spill
     n_sets: int
     n_repeated: int
-
-    def edges(self, thresholds: Thresholds) -> EdgeTable:
-        """Find the edges within these sets; between labels that share none of them, the result says nothing."""
-        from setaug.orders.kernels import undecided_keys
-
-        counts = self.table.counts
-        bounds, cap = thresholds.bounds(counts), thresholds.sure_cap(self.n_sets)
-        pairs = PairCounts()
-        for batch in self.spill.batches():
-            pairs.add(undecided_keys(batch.starts, batch.ids, bounds, cap))
-        return edges_among(*pairs.sorted(), counts, self.n_sets, thresholds, cap=cap)
 
     def batches(self) -> Iterator[SetBatch]:
         """Give the label sets; a label's id is its place in `statistics`."""
@@ -114,178 +142,97 @@ class CountedFile:
 
 @contextmanager
 def count_file(
-    source: str | Path,
+    source: str | Path | Iterable[str | Path],
     *,
     columns: Columns | None = None,
     kind: str | None = None,
     skipped: Skipped | None = None,
     progress: Progress | None = None,
 ) -> Iterator[CountedFile]:
-    """Read the label sets of a file; they stay readable within the context."""
-    reader = _reader(source, kind, columns, (), skipped)
-    with open_again(source) as open_source, open_source() as stream, _count(reader, stream, progress) as counted:
-        yield counted
-
-
-@contextmanager
-def _count(reader: BlockReader, stream: BinaryIO, progress: Progress | None) -> Iterator[CountedFile]:
-    table = LabelTable()
-    n_sets = n_repeated = 0
-    with tempfile.SpooledTemporaryFile(_SPILL_IN_MEMORY) as file:
+    """Read the label sets of a file, or of several; they stay readable within the context."""
+    files = find_files(source, kind)
+    readers = [BlockReader(name=f.name, kind=f.kind, columns=columns or Columns(), skipped=skipped) for f in files]
+    with _reading(files) as opened, tempfile.SpooledTemporaryFile(_SPILL_IN_MEMORY) as file:
         spill = Spill(cast(BinaryIO, file))
-        for block in read_ahead(reader.read(stream)):
-            ids = table.number(block.bytes, block.label_spans)
-            n_repeated += table.merge_repeats(block.label_starts, ids)
-            spill.add(block, SetBatch(block.label_starts, ids[: block.label_starts[-1]]))
-            n_sets += len(block)
-            if progress:
-                progress("reading", n_sets, None)
-        table.finish()
+        table, n_sets, n_repeated = _number(opened, readers, spill, progress)
         yield CountedFile(table, spill, n_sets, n_repeated)
 
 
-def augment_file(
-    source: str | Path,
-    target: str | Path,
-    augmenter: SetAugmenter | None = None,
-    *,
-    columns: Columns | None = None,
-    kind: str | None = None,
-    pair_format: PairFormat | None = None,
-    carry: Sequence[str] = (),
-    skip_bad: bool = False,
-    progress: Progress | None = None,
-) -> AugmentReport:
-    """Write the pairs of a file's examples to another file, which appears once it is whole.
+@contextmanager
+def _reading(files: Sequence[SourceFile]) -> Iterator["_Files"]:
+    with ExitStack() as stack:
+        openers = [stack.enter_context(open_again(file.path)) for file in files]
+        yield _Files(openers, [file.kind for file in files])
 
-    Parameters
-    ----------
-    source, target
-        Files whose names tell their kind and compression; ``-`` is a standard stream.
-    augmenter
-        How to augment. It need not be fitted: the orders rest on the labels of the source.
-    kind
-        The kind of the source, where its name does not tell.
-    carry
-        Fields of a row that its pairs shall have too; null where a row has no such field.
-    skip_bad
-        Whether to leave bad rows out, and count them, instead of stopping at the first.
 
-    """
-    augmenter = (augmenter or SetAugmenter()).check()
-    pair_format = (pair_format or PairFormat()).check_carried(carry)
-    report = AugmentReport()
-    start = perf_counter()
-    reader = _reader(source, kind, columns, carry, report.skipped if skip_bad else None)
-    with open_again(source) as open_source, open_source() as stream, _count(reader, stream, progress) as counted:
-        report.n_examples, report.n_repeated = counted.n_sets, counted.n_repeated
-        report.n_labels = counted.table.n_labels
-        report.n_pairs = counted.n_sets * (augmenter.n_orders + 1)
-        labels = counted.table.labels() if augmenter.ordering == "frequency" else []
-        ordering = augmenter.make_ordering(labels, counted.edges(augmenter.thresholds))
-        assembler = _Assembler.of(augmenter, pair_format, carry, counted.table)
-        with open_source() as stream, open_rows(target, pair_format, carry) as write:
-            done = 0
-            for block, batch in read_ahead(counted.spill.blocks(stream)):
-                orders = ordering.orders(batch, augmenter.n_orders, seed=augmenter.random_state, first_index=done)
-                write(assembler.pairs(block, batch, orders))
-                report.note(orders)
-                done += len(batch)
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Open files from their starts, each time one is asked for."""
+
+    openers: Sequence[Any]
+    kinds: Sequence[str]
+
+    @contextmanager
+    def again(self) -> Iterator[BinaryIO]:
+        """Open those that are read again, JSON lines, as if they were one."""
+        stream = _Chain(opener for opener, kind in zip(self.openers, self.kinds, strict=True) if kind == "jsonl")
+        try:
+            yield cast(BinaryIO, stream)
+        finally:
+            stream.close()
+
+
+class _Chain:
+    """Read files one behind the other."""
+
+    def __init__(self, openers: Iterator[Any]) -> None:
+        self._openers = openers
+        self._opened = ExitStack()
+        self._stream: Any = None
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Fill a buffer as far as the file goes that is being read; give the number of bytes, zero at the end."""
+        while True:
+            if self._stream is not None and (n_read := self._stream.readinto(buffer)):
+                return int(n_read)
+            self.close()
+            if (opener := next(self._openers, None)) is None:
+                return 0
+            self._stream = self._opened.enter_context(opener())
+
+    def close(self) -> None:
+        """Close the file that is being read."""
+        self._stream = None
+        self._opened.close()
+
+
+def _number(
+    files: _Files, readers: Sequence[BlockReader], spill: Spill, progress: Progress | None
+) -> tuple[LabelTable, int, int]:
+    """Give the labels of all files, and how many sets and repeated labels there are; keep the sets."""
+    table = LabelTable()
+    n_sets = n_repeated = 0
+    for opener, reader in zip(files.openers, readers, strict=True):
+        with opener() as stream:
+            for block in read_ahead(reader.read(stream)):
+                batch, n_dropped = table.number_sets(block)
+                spill.add(block, batch)
+                n_sets += len(block)
+                n_repeated += n_dropped
                 if progress:
-                    progress("writing", done, counted.n_sets)
-    report.seconds = perf_counter() - start
-    return report
+                    progress("reading", n_sets, None)
+    table.finish()
+    return table, n_sets, n_repeated
 
 
-@dataclass(slots=True)
-class _Assembler:
-    """Put pairs together as bytes."""
-
-    head: NDArray[np.uint8]
-    middle: NDArray[np.uint8]
-    foot: NDArray[np.uint8]
-    keys: NDArray[np.uint8]
-    key_starts: NDArray[np.int64]
-    separator: NDArray[np.uint8]
-    with_size: bool
-    labels: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]
-    _buffers: list[NDArray[np.uint8]] = field(default_factory=lambda: [np.empty(0, np.uint8), np.empty(0, np.uint8)])
-
-    @classmethod
-    def of(
-        cls, augmenter: SetAugmenter, pair_format: PairFormat, carry: Sequence[str], table: LabelTable
-    ) -> "_Assembler":
-        """Prepare what all pairs share."""
-        before, after = (_in_json(text) for text in augmenter.around_text)
-        head, middle, foot = pair_format.around()
-        keys = [b"," + orjson.dumps(name) + b":" for name in carry]
-        return cls(
-            _array(head + before),
-            _array(after + middle),
-            _array(foot),
-            _array(b"".join(keys)),
-            np.cumsum([0, *map(len, keys)]),
-            _array(_in_json(augmenter.separator)),
-            augmenter.size,
-            table.encoded(augmenter.codec),
-        )
-
-    def pairs(self, block: Block, batch: SetBatch, orders: OrderBatch) -> memoryview:
-        """Give the pairs of a block's rows, as JSON lines; they stay valid until the call after next."""
-        label_bytes, label_starts, label_ends = self.labels
-        fixed_size = len(self.head) + len(self.middle) + len(self.foot) + len(self.keys) + 2
-        bound = jsonl.pairs_size(
-            block.texts,
-            block.carried,
-            batch.starts,
-            batch.ids,
-            label_starts,
-            label_ends,
-            len(orders.positions) + 1,
-            fixed_size,
-            len(self.separator),
-        )
-        out = self._buffers.pop(0)
-        if bound > len(out):
-            out = np.empty(bound + bound // 8, np.uint8)
-        self._buffers.append(out)
-        size = jsonl.put_pairs(
-            block.bytes,
-            block.texts,
-            block.carried,
-            batch.starts,
-            batch.ids,
-            orders.positions,
-            label_bytes,
-            label_starts,
-            label_ends,
-            self.with_size,
-            self.separator,
-            self.head,
-            self.middle,
-            self.foot,
-            self.keys,
-            self.key_starts,
-            out,
-        )
-        return out.data[:size]
-
-
-def _reader(
-    source: str | Path, kind: str | None, columns: Columns | None, carry: Sequence[str], skipped: Skipped | None
-) -> BlockReader:
-    return BlockReader(
-        name=display_name(source),
-        kind=kind or kind_of(source),
-        columns=columns or Columns(),
-        carry=carry,
-        skipped=skipped,
-    )
-
-
-def _in_json(text: str) -> bytes:
-    return orjson.dumps(text)[1:-1]
-
-
-def _array(text: bytes) -> NDArray[np.uint8]:
-    return np.frombuffer(text, np.uint8)
+def _cut(blocks: Iterator[tuple[Block, SetBatch]], ends: Sequence[int]) -> Iterator[tuple[Block, SetBatch]]:
+    """Cut blocks so that each of the given numbers of rows ends one."""
+    done = 0
+    for block, batch in blocks:
+        cuts = [0, *(end - done for end in sorted(set(ends)) if done < end < done + len(batch)), len(batch)]
+        for start, end in itertools.pairwise(cuts):
+            if end - start == len(batch):
+                yield block, batch
+            elif end > start:
+                yield block.rows(start, end), batch.sets(start, end)
+        done += len(batch)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setaug.engines.blocks import Block
+from setaug.engines.labels import INPUT_CHANGED
 from setaug.errors import FileError
 from setaug.orders.statistics import SetBatch
 
@@ -61,6 +62,6 @@ def _read_exactly(source: BinaryIO, size: int) -> NDArray[np.uint8]:
     while filled < size:
         n_read = source.readinto(buffer.data[filled:])  # type: ignore[attr-defined]
         if not n_read:
-            raise FileError("the input changed while it was read.")
+            raise FileError(INPUT_CHANGED)
         filled += n_read
     return buffer

@@ -1,6 +1,6 @@
 """Read ahead and write behind in one other thread each; what is read and written is the same without them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 
-def read_ahead(items: Iterator[_T]) -> Iterator[_T]:
+def read_ahead(items: Iterator[_T]) -> Generator[_T]:
     """Give the items of an iterator, each fetched while the one before is worked on."""
     end = object()
     with ThreadPoolExecutor(1) as reader:

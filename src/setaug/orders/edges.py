@@ -8,10 +8,11 @@ in the difference of the two conditional log-probabilities the joint probability
 Counts are whole numbers and are compared as such: a difference of logarithms would turn ties into edges.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,6 +114,12 @@ def _as_fraction(name: str, value: Number) -> Fraction:
         raise ValueError(f"{name} must be a finite number, got {value}.") from None
 
 
+def fixed(*arrays: NDArray[Any]) -> None:
+    """Let arrays change no more; compiled loops are compiled for one sort of arrays, then, and not for each mixture."""
+    for array in arrays:
+        array.flags.writeable = False
+
+
 @dataclass(frozen=True, slots=True)
 class EdgeTable:
     """Hold what the compiled loops need to tell whether one label goes before another."""
@@ -126,6 +133,17 @@ class EdgeTable:
     cap: float = 0.0
     """Labels of one set whose counts' product is below this have an edge that need not be looked up.
     Zero unless each set occurs in the data that was counted."""
+
+    def __post_init__(self) -> None:
+        fixed(self.bounds, self.keys, self.n_both)
+
+    @classmethod
+    def joined(cls, tables: Iterable["EdgeTable"]) -> "EdgeTable":
+        """Make one table of several, at least one, that differ in their edges alone."""
+        first, *others = tables
+        keys = [first.keys, *(table.keys for table in others)]
+        n_both = [first.n_both, *(table.n_both for table in others)]
+        return cls(first.bounds, np.concatenate(keys), np.concatenate(n_both), first.cap)
 
 
 def edges_among(

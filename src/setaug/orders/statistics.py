@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from setaug.errors import FileError
 from setaug.files import BROKEN_ARCHIVE, open_input, open_output
-from setaug.orders.edges import LOW, SHIFT, EdgeTable, Ints, Keys, Thresholds, edges_among
+from setaug.orders.edges import LOW, SHIFT, EdgeTable, Ints, Keys, Thresholds, edges_among, fixed
+from setaug.orders.pairs import PairCounts, add_counts
 
 _FORMAT = "label-statistics/1"
 _CHUNK = 1 << 16
-_MAX_PENDING = 1 << 22
-"""So many pairs are kept unsorted before they are added up (32 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,16 @@ class SetBatch:
     starts: Ints
     ids: NDArray[np.int32]
 
+    def __post_init__(self) -> None:
+        fixed(self.starts, self.ids)
+
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    def sets(self, start: int, end: int) -> "SetBatch":
+        """Give some of the sets."""
+        first, last = self.starts[start], self.starts[end]
+        return SetBatch(self.starts[start : end + 1] - first, self.ids[first:last])
 
     @classmethod
     def of(cls, sets: Iterable[Iterable[int]]) -> Self:
@@ -41,30 +48,6 @@ class SetBatch:
             ids.extend(members)
             starts.append(len(ids))
         return cls(np.array(starts, np.int64), np.array(ids, np.int32))
-
-
-class PairCounts:
-    """Count keys that come in great numbers; what is noted last is added up when it is asked for."""
-
-    def __init__(self, keys: Keys | None = None, counts: Ints | None = None) -> None:
-        self._keys: Keys = np.zeros(0, np.uint64) if keys is None else keys
-        self._counts: Ints = np.zeros(0, np.int64) if counts is None else counts
-        self._pending: list[Keys] = []
-        self._n_pending = 0
-
-    def add(self, keys: Keys) -> None:
-        """Note keys, each as often as it occurs."""
-        self._pending.append(keys)
-        self._n_pending += len(keys)
-        if self._n_pending > max(_MAX_PENDING, len(self._keys) // 2):
-            self.sorted()
-
-    def sorted(self) -> tuple[Keys, Ints]:
-        """Give the different keys, sorted, and how often each occurred."""
-        if self._pending:
-            noted, self._pending, self._n_pending = np.concatenate(self._pending), [], 0
-            self._keys, self._counts = add_counts(self._keys, self._counts, *np.unique(noted, return_counts=True))
-        return self._keys, self._counts
 
 
 class LabelStatistics:
@@ -266,17 +249,6 @@ def _different(labels: Iterable[str]) -> list[str]:
     if isinstance(labels, str):
         raise TypeError(f"expected sets of labels, got the string {labels!r}.")
     return list(dict.fromkeys(labels))
-
-
-def add_counts(keys: Keys, counts: Ints, more_keys: Keys, more_counts: Ints) -> tuple[Keys, Ints]:
-    """Add two tables of counts, each sorted by key."""
-    if len(keys) == 0 or len(more_keys) == 0:
-        return (more_keys, more_counts) if len(keys) == 0 else (keys, counts)
-    both = np.concatenate([keys, more_keys])
-    order = np.argsort(both, kind="stable")
-    both = both[order]
-    first = np.flatnonzero(np.concatenate([[True], both[1:] != both[:-1]]))
-    return both[first], np.add.reduceat(np.concatenate([counts, more_counts])[order], first)
 
 
 def _renumber(pairs: Keys, ids: Ints) -> Keys:

@@ -24,7 +24,7 @@ from setaug.prompting.shots import choose_shots
 from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
 
 if TYPE_CHECKING:
-    from setaug.engines.local import Progress
+    from setaug.engines.jobs import Progress
 
 _CHANGES = ("samples", "choose", "threshold", "temperature", "seed", "unknown")
 _OURS = ("model", "messages", "prompt", "n", "stream")

@@ -1,0 +1,312 @@
+"""Count and augment files on Ray Data, on one machine or on many: the same pairs as on one, in several files.
+
+The input is divided into partitions. Ray Data runs one task for each: it counts the labels, then the pairs that the
+labels' counts do not decide, then writes pairs. All that the tasks of a step share is put into Ray's object store
+once; a machine's tasks read it there without a copy. A task whose worker dies runs again, on another.
+
+Each reads its partition with the code of the local engine, bytes and all, so texts, messages and orders are the same;
+Ray Data's own readers would give values, not bytes. An example's index is its place in its partition plus the number
+of examples in those before.
+"""
+
+import logging
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import setaug
+from setaug.engines.blocks import Block
+from setaug.engines.jobs import AugmentReport, Job, Progress
+from setaug.engines.labels import INPUT_CHANGED, LabelTable
+from setaug.engines.partitions import Partition, plan_partitions
+from setaug.engines.rewriting import Rewriter
+from setaug.engines.shards import Shards
+from setaug.engines.threads import read_ahead
+from setaug.engines.writers import open_rows
+from setaug.errors import DataError, EngineError, FileError, MissingExtraError, SetAugError
+from setaug.examples import Skipped
+from setaug.orders.edges import Ints
+from setaug.orders.pairs import PairCounts, SpillingPairCounts
+from setaug.orders.statistics import SetBatch
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+PARTITION_SIZE = 1 << 26
+_CPUS = 0.9
+"""What a task claims of a processor: a little less than one, so that it never waits for what is not there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayEngine:
+    """Run a job on Ray Data.
+
+    It runs where Ray is initialized, or on the cluster that ``RAY_ADDRESS`` names, or else on this machine.
+
+    Parameters
+    ----------
+    workers
+        How many tasks to run at once on this machine; one for each processor, unless told. A cluster decides itself.
+    partition_size
+        About how many bytes of input a task reads at most. Compressed, CSV and Parquet files are read whole.
+
+    """
+
+    workers: int | None = None
+    partition_size: int = PARTITION_SIZE
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "partition_size"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name} must be a whole number above zero, got {value!r}.")
+
+    @contextmanager
+    def start(self, job: Job, progress: Progress | None) -> Iterator["RayRun"]:
+        """Plan, and start Ray where it does not run yet."""
+        partitions, states = plan_partitions(job.files, self.partition_size, at_least=job.shards or 1)
+        shards = Shards(job.target, job.shards or len(partitions))
+        shards.check()
+        with _ray(self.workers):
+            yield RayRun(job, partitions, states, shards, progress)
+
+
+@contextmanager
+def _ray(workers: int | None) -> Iterator[None]:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        from ray.data import DataContext
+    except ImportError:
+        raise MissingExtraError("The engine ray", "ray") from None
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        is_here = os.environ.get("RAY_ADDRESS", "local") == "local"
+        here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if is_here else {}
+        ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    context = DataContext.get_current().copy()
+    context.enable_progress_bars = context.print_on_execution_start = False
+    context.execution_options.preserve_order = True
+    try:
+        with DataContext.current(context):
+            yield
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Say what a partition holds."""
+
+    n_rows: int
+    n_lines: int
+    n_repeated: int
+    labels: tuple[NDArray[np.uint8], Ints, Ints]
+    bad: "_BadRows"
+
+
+class _BadRows(Skipped):
+    """Note bad rows by their line in the partition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.located: list[DataError] = []
+
+    def add(self, error: DataError) -> None:
+        """Note one row."""
+        super().add(error)
+        if len(self.located) < len(self.first):
+            self.located.append(error)
+
+
+@dataclass(slots=True)
+class RayRun:
+    """Do the steps of a job."""
+
+    job: Job
+    partitions: Sequence[Partition]
+    states: Sequence[str]
+    shards: Shards
+    progress: Progress | None
+    _n_rows: list[int] = field(default_factory=list)
+
+    def count_labels(self, report: AugmentReport) -> LabelTable:
+        """Count the labels of each partition, and add them up here."""
+        table = LabelTable()
+        n_lines = 0  # in the partitions before that are of the same file
+        for partition, counted in zip(self.partitions, self._tasks(_count_labels, self.job), strict=True):
+            n_lines = n_lines if partition.start else 0
+            for error in counted.bad.located:
+                located = DataError(error.problem, source=error.source, line=n_lines + (error.line or 0))
+                if not self.job.skip_bad:
+                    raise located
+                report.skipped.add(located)
+            report.skipped.count += counted.bad.count - len(counted.bad.located)
+            table.add_counts(*counted.labels)
+            n_lines += counted.n_lines
+            self._n_rows.append(counted.n_rows)
+            report.n_examples += counted.n_rows
+            report.n_repeated += counted.n_repeated
+            self._tell("reading", report.n_examples, None)
+        return table
+
+    def count_pairs(self, table: LabelTable, bounds: Ints, cap: float, pairs: SpillingPairCounts) -> None:
+        """Count the pairs of each partition, and add them up here."""
+        done = 0
+        counts = self._tasks(_count_pairs, (self.job, table, bounds, cap))
+        for n_rows, counted in zip(self._n_rows, counts, strict=True):
+            pairs.add_counts(*counted)
+            done += n_rows
+            self._tell("counting", done, sum(self._n_rows))
+
+    def write(self, table: LabelTable, rewriter: Rewriter, report: AugmentReport) -> None:
+        """Write the shards that are not there yet."""
+        n_shards = self.shards.n_shards
+        cuts = [len(self.partitions) * k // n_shards for k in range(n_shards + 1)]
+        first_rows = [0, *accumulate(self._n_rows)]
+        self.shards.begin(self._plan())
+        notes = self.shards.notes()
+        missing = [k for k in range(n_shards) if k not in notes]
+        groups = {
+            k: _Group(self.partitions[cuts[k] : cuts[k + 1]], first_rows[cuts[k]], first_rows[cuts[k + 1]])
+            for k in missing
+        }
+        for noted in notes.values():
+            report.add(noted)
+        done = report.n_examples - sum(group.end - group.start for group in groups.values())
+        written = self._tasks(_write_shard, (self.job, table, rewriter, self.shards, groups), missing)
+        for k, noted in zip(missing, written, strict=True):
+            report.add(noted)
+            done += groups[k].end - groups[k].start
+            self._tell("writing", done, report.n_examples)
+        self.shards.publish()
+
+    def _plan(self) -> dict[str, Any]:
+        """Say all that the bytes of a shard depend on."""
+        plan = {
+            key: repr(getattr(self.job, key)) for key in ("augmenter", "columns", "pair_format", "carry", "skip_bad")
+        }
+        return plan | {
+            "setaug": setaug.__version__,
+            "partitions": [[part.file.path, part.file.kind, part.start, part.end] for part in self.partitions],
+            "states": self.states,
+        }
+
+    def _tell(self, stage: str, done: int, total: int | None) -> None:
+        if self.progress:
+            self.progress(stage, done, total)
+
+    def _tasks(
+        self, function: Callable[..., Any], shared: object, numbers: Sequence[int] | None = None
+    ) -> Iterator[Any]:
+        """Run a function for each partition, or for each number; give what each returns, in this order."""
+        import ray
+        from ray.exceptions import RayError
+
+        items: list[Any] = list(self.partitions if numbers is None else numbers)
+        if not items:
+            return
+        together = ray.put((function, shared, items))
+        rows = ray.data.from_items([{"number": k} for k in range(len(items))], override_num_blocks=len(items))
+        results = rows.map(_Task(together), num_cpus=_CPUS)
+        try:
+            for row in results.iter_rows():
+                result = pickle.loads(row["result"])
+                if isinstance(result, SetAugError):
+                    raise result
+                yield result
+        except RayError as error:
+            raise EngineError(f"Ray could not finish: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Run a function on an item of what is shared; errors that are meant for the caller come back as results."""
+
+    shared: "ObjectRef[Any]"
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        import ray
+
+        function, shared, items = ray.get(self.shared)
+        try:
+            result = function(shared, items[row["number"]])
+        except SetAugError as error:
+            result = error
+        return {"result": pickle.dumps(result)}
+
+
+def _blocks(job: Job, partition: Partition, bad: _BadRows) -> Iterator[Block]:
+    with partition.open() as stream:
+        yield from read_ahead(job.reader(partition.file, bad, is_start=partition.start == 0).read(stream))
+
+
+def _count_labels(job: Job, partition: Partition) -> _Counted:
+    table, bad = LabelTable(), _BadRows()
+    counted = _Counted(0, 0, 0, table.spelt(), bad)
+    for block in _blocks(job, partition, bad):
+        counted.n_repeated += table.number_sets(block)[1]
+        counted.n_rows += len(block)
+        counted.n_lines += block.n_lines
+        if bad.count and not job.skip_bad:
+            break
+    counted.labels = table.spelt()
+    return counted
+
+
+def _sets(job: Job, partition: Partition, table: LabelTable) -> Iterator[tuple[Block, SetBatch]]:
+    """Read a partition; give also its sets, with the numbers that labels have among all."""
+    own = LabelTable()
+    numbers = np.zeros(0, np.int32)
+    for block in _blocks(job, partition, _BadRows()):
+        batch, _ = own.number_sets(block)
+        numbers = np.append(numbers, table.find(own, len(numbers)))
+        yield block, SetBatch(batch.starts, numbers[batch.ids])
+
+
+def _count_pairs(shared: tuple[Job, LabelTable, Ints, float], partition: Partition) -> tuple[NDArray[np.uint64], Ints]:
+    from setaug.orders.kernels import undecided_keys
+
+    job, table, bounds, cap = shared
+    pairs = PairCounts()
+    for _, batch in _sets(job, partition, table):
+        pairs.add(undecided_keys(batch.starts, batch.ids, bounds, cap))
+    return pairs.sorted()
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Name partitions that follow each other, and the range of their rows among all."""
+
+    partitions: Sequence[Partition]
+    start: int
+    end: int
+
+
+def _write_shard(
+    shared: tuple[Job, LabelTable, Rewriter, Shards, dict[int, _Group]], number: int
+) -> dict[str, int | float]:
+    job, table, rewriter, shards, groups = shared
+    group, report = groups[number], AugmentReport()
+    done = group.start
+    with open_rows(shards.path(number), job.pair_format, job.carry) as write:
+        for partition in group.partitions:
+            for block, batch in _sets(job, partition, table):
+                lines, orders = rewriter.pairs(block, batch, done)
+                write(lines)
+                report.note(orders)
+                done += len(batch)
+        if done != group.end:
+            raise FileError(INPUT_CHANGED)
+    notes = report.notes()
+    shards.note(number, notes)
+    return notes
