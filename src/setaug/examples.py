@@ -223,13 +223,22 @@ def read_examples(
 
 
 def read_stream(
-    stream: BinaryIO, name: str, kind: str, columns: Columns, skipped: Skipped | None
+    stream: BinaryIO,
+    name: str,
+    kind: str,
+    columns: Columns,
+    skipped: Skipped | None,
+    row_groups: range | None = None,
 ) -> Iterator[tuple[int, Example]]:
-    """Read the examples of an open file, each with the number of labels that it repeated."""
+    """Read the examples of an open file, each with the number of labels that it repeated.
+
+    Of a Parquet file, only some row groups are read where these are given.
+    """
     if kind not in _READERS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     try:
-        for line, read_row in _READERS[kind](stream, columns):
+        # The rows have no name here: an error would keep them, and with them the stream.
+        for line, read_row in _READERS[kind](stream, columns, row_groups):
             try:
                 row = read_row()
                 example = columns.example(row)
@@ -253,7 +262,7 @@ Rows: TypeAlias = Iterator[tuple[int, Callable[[], Mapping[str, Any]]]]
 """Line numbers, each with a function that reads the row there or raises `DataError`."""
 
 
-def _jsonl_rows(stream: BinaryIO, columns: Columns) -> Rows:
+def _jsonl_rows(stream: BinaryIO, *_: object) -> Rows:
     for number, line in json_lines(stream):
         yield number, lambda line=line: parse_json_row(line)  # type: ignore[misc]
 
@@ -300,11 +309,11 @@ def _excerpt(line: bytes) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _csv_rows(stream: BinaryIO, columns: Columns) -> Rows:
+def _csv_rows(stream: BinaryIO, columns: Columns, _: object) -> Rows:
     yield from _delimited_rows(stream, columns, ",")
 
 
-def _tsv_rows(stream: BinaryIO, columns: Columns) -> Rows:
+def _tsv_rows(stream: BinaryIO, columns: Columns, _: object) -> Rows:
     yield from _delimited_rows(stream, columns, "\t")
 
 
@@ -352,21 +361,23 @@ def _csv_row(header: list[str], cells: list[str] | DataError, columns: Columns) 
     return row
 
 
-def _parquet_rows(stream: BinaryIO, columns: Columns) -> Rows:
+def _parquet_rows(stream: BinaryIO, columns: Columns, row_groups: range | None) -> Rows:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise MissingExtraError("Reading Parquet", "parquet") from None
     try:
         table = parquet.ParquetFile(stream)
-        rows = chain.from_iterable(batch.to_pylist() for batch in table.iter_batches(batch_size=1024))
-        for number, row in enumerate(rows, 1):
+        groups = range(table.num_row_groups) if row_groups is None else row_groups
+        n_before = sum(table.metadata.row_group(k).num_rows for k in range(groups.start))
+        batches = table.iter_batches(batch_size=1024, row_groups=list(groups))
+        for number, row in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), n_before + 1):
             yield number, lambda row=row: row  # type: ignore[misc]
     except (ArrowException, OSError) as error:
         raise FileError(f"not a Parquet file that can be read ({error}).") from None
 
 
-_READERS: dict[str, Callable[[BinaryIO, Columns], Rows]] = {
+_READERS: dict[str, Callable[[BinaryIO, Columns, range | None], Rows]] = {
     "jsonl": _jsonl_rows,
     "csv": _csv_rows,
     "tsv": _tsv_rows,

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import orjson
 import pyarrow as pa
 import pytest
@@ -19,7 +20,7 @@ from pyarrow import parquet
 
 from setaug import DataError, Example, FileError, SetAugmenter, read_examples
 from setaug.augmenter import PairFormat
-from setaug.engines import augment_file, blocks, count_file
+from setaug.engines import augment_file, augment_files, blocks, count_file
 from setaug.examples import Columns, Skipped
 from setaug.orders import ORDERINGS, LabelStatistics
 from setaug.sample import sample_examples
@@ -148,9 +149,10 @@ def write_kind(path: Path, rows: Rows) -> Path:
         case [".tsv", ".gz"]:
             lines = [f"{row['text']}\t{';'.join(row['labels'])}\n" for row in rows]
             path.write_bytes(gzip.compress(("text\tlabels\n" + "".join(lines)).encode()))
-        case [".jsonl", ".zst"]:
-            lines = [json.dumps(row) + "\n" for row in rows]
-            path.write_bytes(zstandard.compress("".join(lines).encode()))
+        case [".jsonl", *packed]:
+            lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+            pack = {".gz": gzip.compress, ".zst": zstandard.compress}
+            path.write_bytes(pack[packed[0]](lines) if packed else lines)
         case _:
             parquet.write_table(pa.Table.from_pylist(rows), path)
     return path
@@ -328,3 +330,99 @@ def test_damaged_archives_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"in.jsonl.gz is damaged"):
         augment_file(tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl")
     assert os.listdir(tmp_path) == ["in.jsonl.gz"]
+
+
+def in_files(folder: Path, rows: Rows, sizes: Iterable[int] = (40, 1, 0, 100)) -> Path:
+    """Write rows to several files of several kinds, in the order of their names."""
+    folder.mkdir()
+    kinds = [".jsonl", ".csv", ".jsonl.gz", ".parquet", ".jsonl.zst"]
+    rest = rows
+    for number, (kind, size) in enumerate(zip(kinds, (*sizes, len(rows)), strict=True)):
+        write_kind(folder / f"{number}{kind}", rest[:size])
+        rest = rest[size:]
+    return folder
+
+
+def test_many_files_of_many_kinds_are_as_one(tmp_path: Path) -> None:
+    rows = sample_rows(400)
+    folder = in_files(tmp_path / "in", rows)
+    one = write_jsonl(tmp_path / "one.jsonl", rows)
+    report = augment_files(folder, tmp_path / "many.jsonl", carry=["id"])
+    assert report.n_examples == 400
+    augment_files(one, tmp_path / "single.jsonl", carry=["id"])
+    as_text = [{**row, "id": str(row["id"])} for row in read_jsonl(tmp_path / "single.jsonl")]
+    assert [{**row, "id": str(row["id"])} for row in read_jsonl(tmp_path / "many.jsonl")] == as_text
+    with count_file([folder]) as many, count_file(one) as single:
+        assert many.statistics() == single.statistics()
+
+
+@pytest.mark.parametrize("shards", [1, 3, 7, 400])
+@pytest.mark.parametrize("block_size", [100, 1 << 20])
+def test_shards_one_behind_the_other_are_the_file(
+    shards: int, block_size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", block_size)
+    source = write_jsonl(tmp_path / "in.jsonl", wide_rows())
+    augment_files(source, tmp_path / "one.jsonl", carry=["id"])
+    report = augment_files(source, tmp_path / "out" / "part.jsonl", carry=["id"], shards=shards)
+    paths = sorted((tmp_path / "out").iterdir())
+    assert [path.name for path in paths] == [f"part-{k:05}-of-{shards:05}.jsonl" for k in range(shards)]
+    assert b"".join(path.read_bytes() for path in paths) == (tmp_path / "one.jsonl").read_bytes()
+    sizes = [len(path.read_bytes().splitlines()) for path in paths]
+    assert sum(sizes) == report.n_pairs
+    assert max(sizes) - min(sizes) <= 3
+
+
+def test_shards_are_compressed_by_suffix_and_an_empty_one_can_be_read(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", sample_rows(2))
+    for suffix in ("jsonl.gz", "csv.zst", "parquet"):
+        augment_files(source, tmp_path / f"out.{suffix}", shards=3)
+        names = [f"out-0000{k}-of-00003.{suffix}" for k in range(3)]
+        if suffix == "parquet":
+            tables = [parquet.read_table(tmp_path / name) for name in names]
+            assert [table.num_rows for table in tables] == [0, 3, 3]
+            assert pa.concat_tables(tables).column_names == ["prompt", "completion"]
+        else:
+            columns = {"text_field": "prompt", "are_labelled": False}
+            assert [len(list(read_examples(tmp_path / name, **columns))) for name in names] == [0, 3, 3]
+
+
+def test_addresses_are_read_and_written(tmp_path: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    rows = sample_rows(50)
+    source = write_jsonl(tmp_path / "in.jsonl", rows)
+    memory.pipe("/engine/in/a.jsonl.gz", gzip.compress(source.read_bytes()))
+    try:
+        augment_files(source, tmp_path / "out.jsonl")
+        augment_files("memory://engine/in", "memory://engine/out.jsonl.zst")
+        written = zstandard.ZstdDecompressor().decompressobj().decompress(memory.cat("/engine/out.jsonl.zst"))
+        assert written == (tmp_path / "out.jsonl").read_bytes()
+        augment_files("memory://engine/in", "memory://engine/out.jsonl", shards=2)
+        shards = [memory.cat(f"/engine/out-0000{k}-of-00002.jsonl") for k in range(2)]
+        assert b"".join(shards) == (tmp_path / "out.jsonl").read_bytes()
+        memory.pipe("/engine/in/b.jsonl", b"{}\n")
+        with pytest.raises(DataError, match=r"line 1 of memory://engine/in/b.jsonl: field"):
+            augment_files("memory://engine/in", "memory://engine/bad.jsonl")
+        assert not memory.exists("/engine/bad.jsonl")
+        with pytest.raises(FileError, match="cannot read memory://engine/none"):
+            augment_files("memory://engine/none.jsonl", "memory://engine/bad.jsonl")
+    finally:
+        memory.rm("/engine", recursive=True)
+
+
+def test_a_bad_line_is_told_with_its_own_file(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_jsonl(folder / "a.jsonl", sample_rows(3))
+    (folder / "b.jsonl").write_text('{"text": "x", "labels": ["a"]}\n{"text": 1}\n')
+    with pytest.raises(DataError, match=rf"line 2 of {folder}/b.jsonl: field"):
+        augment_files(folder, tmp_path / "out.jsonl", shards=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    report = augment_files(folder, tmp_path / "out.jsonl", skip_bad=True)
+    assert (report.n_examples, report.skipped.count) == (4, 1)
+
+
+@pytest.mark.parametrize("shards", [0, -1, True, 1.5])
+def test_a_number_of_shards_that_makes_no_sense_is_refused(shards: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="shards must be a whole number above zero"):
+        augment_files("in.jsonl", tmp_path / "out.jsonl", shards=shards)

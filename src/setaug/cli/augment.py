@@ -118,7 +118,8 @@ def run(options: argparse.Namespace) -> None:
         pair_format.check_carried(options.carry)
         engine = _engine(options)
     _check_places(options.input, options.output)
-    with progress_bar() as progress:
+    waiting_for = {"waiting_for": "starting Ray"} if options.engine == "ray" else {}
+    with progress_bar(**waiting_for) as progress:
         report = augment_files(
             options.input,
             options.output,

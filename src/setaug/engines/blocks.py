@@ -1,6 +1,6 @@
 """Rows of any kind of file as blocks of JSON lines in which the text, the labels and other fields are found."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import BinaryIO
@@ -66,6 +66,8 @@ class BlockReader:
         Where given, bad rows are noted there and left out; otherwise the first one raises `DataError`.
     is_start
         Whether the bytes are those from the start of the file, where a mark of their order may stand.
+    row_groups
+        Which ones of a Parquet file to read, if not all.
 
     """
 
@@ -75,21 +77,22 @@ class BlockReader:
     carry: Sequence[str] = ()
     skipped: Skipped | None = None
     is_start: bool = True
+    row_groups: range | None = None
 
-    def read(self, stream: BinaryIO) -> Iterator[Block]:
+    def read(self, stream: BinaryIO) -> Generator[Block]:
         """Give the blocks of an open file."""
         if self.kind == "jsonl":
             return self._read_lines(stream)
         return self._read_rows(stream)
 
-    def _read_rows(self, stream: BinaryIO) -> Iterator[Block]:
-        rows = read_stream(stream, self.name, self.kind, self.columns, self.skipped)
+    def _read_rows(self, stream: BinaryIO) -> Generator[Block]:
+        rows = read_stream(stream, self.name, self.kind, self.columns, self.skipped, self.row_groups)
         for first in rows:
             chunk = chain([first], (row for _, row in zip(range(_ROWS - 1), rows, strict=False)))
             lines = b"".join(self._line(example, repeated) for repeated, example in chunk)
             yield self._scan(np.frombuffer(lines, np.uint8), len(lines), trusted=True).block(0, is_source=False)
 
-    def _read_lines(self, stream: BinaryIO) -> Iterator[Block]:
+    def _read_lines(self, stream: BinaryIO) -> Generator[Block]:
         line_number = 1
         for lines, size in _whole_lines(stream, self.name):
             is_source = line_number > 1 or not (self.is_start and lines[:3].tobytes().startswith(_BOM))

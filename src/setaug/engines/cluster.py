@@ -15,13 +15,13 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import setaug
 from setaug.engines.blocks import Block
 from setaug.engines.jobs import AugmentReport, Job, Progress
 from setaug.engines.labels import INPUT_CHANGED, LabelTable
@@ -196,7 +196,7 @@ class RayRun:
             key: repr(getattr(self.job, key)) for key in ("augmenter", "columns", "pair_format", "carry", "skip_bad")
         }
         return plan | {
-            "setaug": setaug.__version__,
+            "setaug": version("setaug"),
             "partitions": [[part.file.path, part.file.kind, part.start, part.end] for part in self.partitions],
             "states": self.states,
         }
@@ -246,8 +246,9 @@ class _Task:
 
 
 def _blocks(job: Job, partition: Partition, bad: _BadRows) -> Iterator[Block]:
-    with partition.open() as stream:
-        yield from read_ahead(job.reader(partition.file, bad, is_start=partition.start == 0).read(stream))
+    reader = partition.part_of(job.reader(partition.file, bad))
+    with partition.open() as stream, read_ahead(reader.read(stream)) as blocks:
+        yield from blocks
 
 
 def _count_labels(job: Job, partition: Partition) -> _Counted:

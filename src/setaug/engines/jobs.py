@@ -91,11 +91,9 @@ class Job:
     shards: int | None = None
     """In how many files to write the pairs; None leaves it to the engine."""
 
-    def reader(self, file: SourceFile, skipped: Skipped | None, *, is_start: bool = True) -> BlockReader:
-        """Make what reads a file, or a part of it."""
-        return BlockReader(
-            name=file.name, kind=file.kind, columns=self.columns, carry=self.carry, skipped=skipped, is_start=is_start
-        )
+    def reader(self, file: SourceFile, skipped: Skipped | None) -> BlockReader:
+        """Make what reads a file."""
+        return BlockReader(name=file.name, kind=file.kind, columns=self.columns, carry=self.carry, skipped=skipped)
 
 
 class Run(Protocol):

@@ -8,7 +8,7 @@ copies each text, as it is written there, next to the labels in their new orders
 
 import itertools
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,8 +74,11 @@ class LocalRun:
         n_shards = job.shards or 1
         ends = [report.n_examples * (k + 1) // n_shards for k in range(n_shards)]
         shards = nullcontext([job.target]) if job.shards is None else Shards(job.target, job.shards).written()
-        with shards as paths, self.files.again() as stream:
-            blocks = read_ahead(_cut(self.spill.blocks(stream), ends))
+        with (
+            shards as paths,
+            self.files.again() as stream,
+            read_ahead(_cut(self.spill.blocks(stream), ends)) as blocks,
+        ):
             for path, end in zip(paths, ends, strict=True):
                 with open_rows(path, job.pair_format, job.carry) as write:
                     while done < end:
@@ -86,7 +89,6 @@ class LocalRun:
                         done += len(batch)
                         if self.progress:
                             self.progress("writing", done, report.n_examples)
-            blocks.close()
 
 
 def augment_file(
@@ -213,8 +215,8 @@ def _number(
     table = LabelTable()
     n_sets = n_repeated = 0
     for opener, reader in zip(files.openers, readers, strict=True):
-        with opener() as stream:
-            for block in read_ahead(reader.read(stream)):
+        with opener() as stream, read_ahead(reader.read(stream)) as blocks:
+            for block in blocks:
                 batch, n_dropped = table.number_sets(block)
                 spill.add(block, batch)
                 n_sets += len(block)
@@ -225,7 +227,7 @@ def _number(
     return table, n_sets, n_repeated
 
 
-def _cut(blocks: Iterator[tuple[Block, SetBatch]], ends: Sequence[int]) -> Iterator[tuple[Block, SetBatch]]:
+def _cut(blocks: Iterable[tuple[Block, SetBatch]], ends: Sequence[int]) -> Generator[tuple[Block, SetBatch]]:
     """Cut blocks so that each of the given numbers of rows ends one."""
     done = 0
     for block, batch in blocks:

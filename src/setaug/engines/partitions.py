@@ -4,10 +4,11 @@ import io
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from setaug.engines.blocks import BlockReader
 from setaug.engines.sources import SourceFile
 from setaug.errors import FileError
 from setaug.files import COMPRESSED, open_input, open_stored
@@ -18,16 +19,22 @@ _SEARCHED = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Name a part of a file: the lines that begin in a range of its bytes, or all of it."""
+    """Name a part of a file: the lines that begin in a range of its bytes, a range of row groups, or all of it."""
 
     file: SourceFile
     start: int = 0
     end: int | None = None
 
+    def part_of(self, reader: BlockReader) -> BlockReader:
+        """Let a reader of the file read only this part."""
+        if self.file.kind == "parquet" and self.end is not None:
+            return replace(reader, row_groups=range(self.start, self.end))
+        return replace(reader, is_start=self.start == 0)
+
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the part for reading bytes."""
-        if self.end is None:
+        """Open what such a reader reads from."""
+        if self.end is None or self.file.kind == "parquet":
             with open_input(self.file.path) as stream:
                 yield stream
             return
@@ -40,20 +47,38 @@ class Partition:
 def plan_partitions(files: Sequence[SourceFile], size: int, *, at_least: int = 1) -> tuple[list[Partition], list[str]]:
     """Divide files into parts of so many bytes or less; give also what tells whether a file has changed.
 
-    There are `at_least` so many, where the files allow it: only plain JSON lines can be divided. In a compressed file
-    no place is known, in a CSV file a line may be the middle of a row.
+    There are `at_least` so many, where the files allow it: only plain JSON lines and Parquet can be divided. In a
+    compressed file no place is known, in a CSV file a line may be the middle of a row.
     """
     stored = [_stored(file) for file in files]
     size = min(size, max(1, -(-sum(n_bytes for n_bytes, _ in stored) // at_least)))
     partitions = []
     for file, (n_bytes, _) in zip(files, stored, strict=True):
-        if file.kind != "jsonl" or Path(file.path).suffix.lower() in COMPRESSED or not n_bytes:
+        n_units = _n_units(file, n_bytes)
+        n_parts = min(n_units, -(-n_bytes // size))
+        if n_parts <= 1:
             partitions.append(Partition(file))
             continue
-        n_parts = -(-n_bytes // size)
-        cuts = [n_bytes * k // n_parts for k in range(n_parts + 1)]
+        cuts = [n_units * k // n_parts for k in range(n_parts + 1)]
         partitions += [Partition(file, start, end) for start, end in itertools.pairwise(cuts)]
     return partitions, [state for _, state in stored]
+
+
+def _n_units(file: SourceFile, n_bytes: int) -> int:
+    """Give the number of places where a file can be divided."""
+    match file.kind:
+        case "jsonl":
+            return 1 if Path(file.path).suffix.lower() in COMPRESSED else n_bytes
+        case "parquet":
+            try:
+                from pyarrow import parquet
+
+                with open_input(file.path) as stream:
+                    return int(parquet.ParquetFile(stream).num_row_groups)
+            except Exception:  # whoever reads the rows will tell
+                return 1
+        case _:
+            return 1
 
 
 def _stored(file: SourceFile) -> tuple[int, str]:

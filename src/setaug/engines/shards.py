@@ -43,7 +43,7 @@ class Shards:
         kind_of(self.target)
         folder, slash, name = self.target.rpartition("/")
         stem, _, suffix = name.rpartition(".")
-        if f".{suffix}" in COMPRESSED:
+        if f".{suffix.lower()}" in COMPRESSED:
             stem, _, before = stem.rpartition(".")
             suffix = f"{before}.{suffix}"
         return folder + slash, stem, f".{suffix}"

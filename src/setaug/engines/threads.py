@@ -2,20 +2,25 @@
 
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
 
-def read_ahead(items: Iterator[_T]) -> Generator[_T]:
-    """Give the items of an iterator, each fetched while the one before is worked on."""
+@contextmanager
+def read_ahead(items: Generator[_T]) -> Iterator[Iterator[_T]]:
+    """Give the items of a generator, each fetched while the one before is worked on; it is closed in the end."""
     end = object()
-    with ThreadPoolExecutor(1) as reader:
+
+    def fetched() -> Iterator[_T]:
         coming = reader.submit(next, items, end)
         while (item := coming.result()) is not end:
             coming = reader.submit(next, items, end)
             yield item  # type: ignore[misc]
+
+    with closing(items), ThreadPoolExecutor(1) as reader:
+        yield fetched()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import orjson
 from setaug.augmenter import PairFormat
 from setaug.engines.threads import write_behind
 from setaug.errors import FileError, MissingExtraError
+from setaug.examples import Pair
 from setaug.files import kind_of, open_output
 
 Write = Callable[[memoryview], None]
@@ -33,7 +34,7 @@ def open_rows(target: str | Path, pair_format: PairFormat, carry: Sequence[str])
                 with write_behind(stream.write) as write:
                     yield write
             case "parquet":
-                with _parquet(stream) as write:
+                with _parquet(stream, pair_format, carry) as write:
                     yield write
             case _:
                 yield _delimited(stream, [*pair_format.names, *carry], "\t" if kind == "tsv" else ",")
@@ -54,7 +55,7 @@ def _delimited(stream: BinaryIO, names: Sequence[str], separator: str) -> Write:
 
 
 @contextmanager
-def _parquet(stream: BinaryIO) -> Iterator[Write]:
+def _parquet(stream: BinaryIO, pair_format: PairFormat, carry: Sequence[str]) -> Iterator[Write]:
     try:
         import pyarrow
         from pyarrow import parquet
@@ -63,9 +64,11 @@ def _parquet(stream: BinaryIO) -> Iterator[Write]:
     writers: list[Any] = []
 
     def write(lines: memoryview) -> None:
-        rows = list(_rows(lines))
+        write_rows(list(_rows(lines)))
+
+    def write_rows(rows: list[dict[str, Any]], n_rows: int | None = None) -> None:
         try:
-            table = pyarrow.Table.from_pylist(rows, schema=writers[0].schema if writers else None)
+            table = pyarrow.Table.from_pylist(rows, schema=writers[0].schema if writers else None)[:n_rows]
         except pyarrow.ArrowException as error:
             raise FileError(f"a field that is carried has values of different kinds: {error}") from None
         if not writers:
@@ -74,6 +77,8 @@ def _parquet(stream: BinaryIO) -> Iterator[Write]:
 
     try:
         yield write
+        if not writers:  # a file without rows has columns, too
+            write_rows([pair_format.row(Pair("", "", dict.fromkeys(carry)))], 0)
     finally:
         if writers:
             writers[0].close()
