@@ -118,6 +118,16 @@ def test_the_size_of_a_block_does_not_change_a_byte(
     assert (tmp_path / "usual.jsonl").read_bytes() == (tmp_path / "other.jsonl").read_bytes()
 
 
+def test_a_bad_line_does_not_change_how_those_around_it_are_written(tmp_path: Path) -> None:
+    """Whether a text is copied with its escapes does not depend on what stands near."""
+    good = [b'{"text":"caf\\u00e9 %d","labels":["a\\u00e9"]}\n' % k for k in range(9)]
+    (tmp_path / "good.jsonl").write_bytes(b"".join(good))
+    (tmp_path / "bad.jsonl").write_bytes(b"".join([*good[:5], b'{"text":"\xff","labels":[]}\n', *good[5:]]))
+    augment_file(tmp_path / "good.jsonl", tmp_path / "from_good.jsonl")
+    assert augment_file(tmp_path / "bad.jsonl", tmp_path / "from_bad.jsonl", skip_bad=True).skipped.count == 1
+    assert (tmp_path / "from_bad.jsonl").read_bytes() == (tmp_path / "from_good.jsonl").read_bytes()
+
+
 def test_the_hash_seed_does_not_change_a_byte(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", wide_rows())
     outputs = set()

@@ -158,7 +158,9 @@ class BlockReader:
         )
         status = status[:n_lines]
         if not (trusted or is_ascii or _is_utf8(lines[:size])):
-            status[status == jsonl.ACCEPTED] = jsonl.DECLINED
+            for number, (start, end) in enumerate(found[:n_lines].tolist()):
+                if status[number] == jsonl.ACCEPTED and not _is_utf8(lines[start:end]):
+                    status[number] = jsonl.DECLINED
         return _Scanned(lines, found[:n_lines], status, spans[:n_lines], label_spans, label_starts[: n_lines + 1])
 
 

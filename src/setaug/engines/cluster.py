@@ -92,13 +92,20 @@ def _ray(workers: int | None) -> Iterator[None]:
         here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if is_here else {}
         ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    context = DataContext.get_current().copy()
-    context.enable_progress_bars = context.print_on_execution_start = False
-    context.execution_options.preserve_order = True
+    context = DataContext.get_current()
+    wanted = [
+        (context, "enable_progress_bars", False),
+        (context, "print_on_execution_start", False),
+        (context.execution_options, "preserve_order", True),
+    ]
+    before = [(whose, name, getattr(whose, name)) for whose, name, _ in wanted]
     try:
-        with DataContext.current(context):
-            yield
+        for whose, name, value in wanted:
+            setattr(whose, name, value)
+        yield
     finally:
+        for whose, name, value in before:
+            setattr(whose, name, value)
         if is_ours:
             ray.shutdown()
 
