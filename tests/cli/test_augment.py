@@ -101,6 +101,16 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
         (["TRAIN", "--delimiter", ""], "--delimiter must not be empty."),
         (["TRAIN", "--text-field", "body"], 'line 1 of train.jsonl: field "body" is missing; the row has "id", "text"'),
         (["TRAIN", "-o", "out.csv", "--format", "chat"], "chat messages do not fit into a CSV cell"),
+        (["TRAIN", "-o", "out.csv", "--format", "chat", "--shards", "2"], "chat messages do not fit into a CSV cell"),
+        (["TRAIN", "TRAIN", "-o", "TRAIN"], "the output would replace the input"),
+        ([".", "-o", "pairs.jsonl"], "the output would lie among the input in .; choose another place."),
+        (["TRAIN", "--shards", "2"], "standard output is one file"),
+        (["TRAIN", "-o", "out.jsonl", "--shards", "0"], "shards must be a whole number above zero, got 0."),
+        (["TRAIN", "-o", "out.jsonl", "--workers", "2"], "--workers is for --engine ray."),
+        (["TRAIN", "-o", "out.jsonl", "--engine", "ray", "--workers", "0"], "workers must be a whole number above"),
+        (["-", "-o", "out.jsonl", "--engine", "ray"], "standard input cannot be read by several workers"),
+        (["TRAIN", "--engine", "ray"], "standard output is one file"),
+        (["nowhere://x.jsonl"], "cannot reach nowhere://x.jsonl: Protocol not known: nowhere"),
     ],
 )
 def test_mistakes_get_one_clear_line_and_exit_code_2(
@@ -117,6 +127,18 @@ def test_mistakes_get_one_clear_line_and_exit_code_2(
     assert message in error
     assert error.count("\n") == 1
     assert os.listdir(source.parent) == ["train.jsonl"]
+
+
+def test_many_inputs_give_many_shards(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "more"
+    folder.mkdir()
+    (folder / "b.jsonl").write_bytes(source.read_bytes())
+    target = tmp_path / "out" / "pairs.jsonl"
+    assert main(["augment", str(source), str(folder), "-o", str(target), "--shards", "3"]) == 0
+    assert "200 examples with 50 different labels gave 600 pairs" in capsys.readouterr().err
+    assert sorted(os.listdir(target.parent)) == [f"pairs-0000{k}-of-00003.jsonl" for k in range(3)]
+    assert main(["inspect", str(source), str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_sets"] == 200
 
 
 def test_a_reader_that_goes_away_is_no_traceback(source: Path) -> None:

@@ -100,6 +100,7 @@ def run(options: argparse.Namespace) -> None:
     """Augment files."""
     from setaug.augmenter import PairFormat, SetAugmenter
     from setaug.engines import augment_files
+    from setaug.engines.jobs import check_positive
 
     with checking_options():
         augmenter = SetAugmenter(
@@ -116,6 +117,7 @@ def run(options: argparse.Namespace) -> None:
         ).check()
         pair_format = PairFormat.named(options.format, options.columns, system=options.system)
         pair_format.check_carried(options.carry)
+        check_positive("shards", options.shards)
         engine = _engine(options)
     _check_places(options.input, options.output)
     waiting_for = {"waiting_for": "starting Ray"} if options.engine == "ray" else {}

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setaug.engines.blocks import Block
-from setaug.engines.jobs import AugmentReport, Job, Progress
+from setaug.engines.jobs import AugmentReport, Job, Progress, check_positive
 from setaug.engines.labels import INPUT_CHANGED, LabelTable
 from setaug.engines.partitions import Partition, plan_partitions
 from setaug.engines.rewriting import Rewriter
@@ -63,10 +63,8 @@ class RayEngine:
     partition_size: int = PARTITION_SIZE
 
     def __post_init__(self) -> None:
-        for name in ("workers", "partition_size"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name} must be a whole number above zero, got {value!r}.")
+        check_positive("workers", self.workers)
+        check_positive("partition_size", self.partition_size)
 
     @contextmanager
     def start(self, job: Job, progress: Progress | None) -> Iterator["RayRun"]:

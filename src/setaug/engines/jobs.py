@@ -160,8 +160,7 @@ def augment_files(
     """
     from setaug.engines.local import LocalEngine
 
-    if shards is not None and (isinstance(shards, bool) or not isinstance(shards, int) or shards < 1):
-        raise ValueError(f"shards must be a whole number above zero, got {shards!r}.")
+    check_positive("shards", shards)
     augmenter = (augmenter or SetAugmenter()).check()
     job = Job(
         files=find_files(sources, kind),
@@ -184,6 +183,12 @@ def augment_files(
         run.write(table, Rewriter.of(augmenter, job.pair_format, carry, ordering, table), report)
     report.seconds = perf_counter() - start
     return report
+
+
+def check_positive(name: str, value: int | None) -> None:
+    """Raise if a number that was given is no whole one above zero."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ValueError(f"{name} must be a whole number above zero, got {value!r}.")
 
 
 def _find_edges(run: Run, table: LabelTable, job: Job, n_sets: int) -> EdgeTable:
