@@ -105,9 +105,9 @@ def read_and_write(source: Path, target: Path) -> None:
 
 
 def augment(source: Path, target: Path) -> None:
-    from setaug.engines import augment_file
+    from setaug.engines import augment_files
 
-    augment_file(source, target)
+    augment_files(source, target)
 
 
 def compare_files(folder: Path, repeat: int) -> None:

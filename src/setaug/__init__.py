@@ -11,8 +11,18 @@ if TYPE_CHECKING:
     from setaug.codec import DecodedSet, SetCodec
     from setaug.decoding.settings import Decoding
     from setaug.diagnosis import Diagnosis, diagnose
-    from setaug.engines.local import augment_file
-    from setaug.errors import DataError, EndpointError, FileError, MissingExtraError, ModelError, SetAugError
+    from setaug.engines.cluster import RayEngine
+    from setaug.engines.jobs import augment_files
+    from setaug.engines.local import LocalEngine
+    from setaug.errors import (
+        DataError,
+        EndpointError,
+        EngineError,
+        FileError,
+        MissingExtraError,
+        ModelError,
+        SetAugError,
+    )
     from setaug.examples import Example, Pair, Skipped, as_examples, read_examples
     from setaug.inspection import Inspection, inspect_examples, inspect_file
     from setaug.likelihood import SetLikelihood
@@ -44,17 +54,20 @@ _HOMES = {
     "Edge": "setaug.orders.graph",
     "Endpoint": "setaug.prompting.endpoint",
     "EndpointError": "setaug.errors",
+    "EngineError": "setaug.errors",
     "Evaluation": "setaug.metrics.report",
     "Example": "setaug.examples",
     "FileError": "setaug.errors",
     "Inspection": "setaug.inspection",
     "LabelStatistics": "setaug.orders.statistics",
+    "LocalEngine": "setaug.engines.local",
     "MissingExtraError": "setaug.errors",
     "ModelError": "setaug.errors",
     "OrderGraph": "setaug.orders.graph",
     "Pair": "setaug.examples",
     "Prediction": "setaug.predictions",
     "PromptedSetModel": "setaug.prompting.model",
+    "RayEngine": "setaug.engines.cluster",
     "SetAugError": "setaug.errors",
     "SetAugmenter": "setaug.augmenter",
     "SetClassifier": "setaug.models.classifier",
@@ -69,7 +82,7 @@ _HOMES = {
     "Thresholds": "setaug.orders.edges",
     "TrainingSettings": "setaug.models.settings",
     "as_examples": "setaug.examples",
-    "augment_file": "setaug.engines.local",
+    "augment_files": "setaug.engines.jobs",
     "compare_sets": "setaug.metrics.significance",
     "diagnose": "setaug.diagnosis",
     "evaluate": "setaug.metrics.report",
@@ -91,17 +104,20 @@ __all__ = [
     "Edge",
     "Endpoint",
     "EndpointError",
+    "EngineError",
     "Evaluation",
     "Example",
     "FileError",
     "Inspection",
     "LabelStatistics",
+    "LocalEngine",
     "MissingExtraError",
     "ModelError",
     "OrderGraph",
     "Pair",
     "Prediction",
     "PromptedSetModel",
+    "RayEngine",
     "SetAugError",
     "SetAugmenter",
     "SetClassifier",
@@ -116,7 +132,7 @@ __all__ = [
     "Thresholds",
     "TrainingSettings",
     "as_examples",
-    "augment_file",
+    "augment_files",
     "compare_sets",
     "diagnose",
     "evaluate",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from setaug.diagnosis import Diagnosis, diagnose
 from setaug.engines.jobs import Progress
-from setaug.engines.local import count_file
+from setaug.engines.local import count_files
 from setaug.examples import Columns, Data, Skipped, as_examples
 from setaug.orders.edges import Ints, Thresholds
 from setaug.orders.graph import Edge, OrderGraph, strongest_edges
@@ -113,7 +113,7 @@ def inspect_file(
 ) -> Inspection:
     """Inspect the examples of a file or of several; see `augment_files` for the parameters."""
     skipped = Skipped()
-    with count_file(
+    with count_files(
         source, columns=columns, kind=kind, skipped=skipped if skip_bad else None, progress=progress
     ) as counted:
         return _inspect(

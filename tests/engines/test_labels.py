@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from setaug import SetAugmenter, augment_file, inspect_file
-from setaug.engines import count_file
+from setaug import SetAugmenter, augment_files, inspect_file
+from setaug.engines import count_files
 
 
 def write(path: Path, sets: list[list[str]], *, ascii_only: bool = False) -> Path:
@@ -17,7 +17,7 @@ def write(path: Path, sets: list[list[str]], *, ascii_only: bool = False) -> Pat
 
 def test_the_table_grows_with_the_labels(tmp_path: Path) -> None:
     sets = [[f"label {n}", f"label {n // 2}", "x" * (n % 300 + 1)] for n in range(20_000)]
-    with count_file(write(tmp_path / "in.jsonl", sets)) as counted:
+    with count_files(write(tmp_path / "in.jsonl", sets)) as counted:
         assert counted.table.n_labels == len({label for labels in sets for label in labels})
         statistics = counted.statistics()
     assert statistics.count("label 7") == 3
@@ -28,7 +28,7 @@ def test_row_numbers_may_start_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("setaug.engines.labels._MAX_ROW", 25)
     monkeypatch.setattr("setaug.engines.blocks.BLOCK_SIZE", 200)
     sets = [["a", "b", "a"] for _ in range(100)]
-    with count_file(write(tmp_path / "in.jsonl", sets)) as counted:
+    with count_files(write(tmp_path / "in.jsonl", sets)) as counted:
         assert counted.n_repeated == 100
         assert counted.statistics().count("a") == 100
 
@@ -40,7 +40,7 @@ def test_one_label_has_one_number_however_it_is_spelt(order: str, tmp_path: Path
     (tmp_path / "in.jsonl").write_text("".join(lines))
     found = inspect_file(tmp_path / "in.jsonl", with_diagnosis=False)
     assert (found.n_labels, found.n_pairs, sorted(found.top_labels)) == (3, 3, [("a/b", 3), ("café", 3), ("x", 3)])
-    with count_file(tmp_path / "in.jsonl") as counted:
+    with count_files(tmp_path / "in.jsonl") as counted:
         statistics = counted.statistics()
         assert counted.table.n_labels == 3
     assert [statistics.count(label) for label in ("café", "a/b", "x")] == [3, 3, 3]
@@ -49,6 +49,6 @@ def test_one_label_has_one_number_however_it_is_spelt(order: str, tmp_path: Path
 
 def test_spellings_of_one_label_within_a_set_are_repeats(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text":"t","labels":["é","\\u00e9","\\u00E9"]}\n')
-    report = augment_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SetAugmenter(n_orders=0))
+    report = augment_files(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SetAugmenter(n_orders=0))
     assert (report.n_labels, report.n_repeated) == (1, 2)
     assert json.loads((tmp_path / "out.jsonl").read_text())["completion"] == "1 | é"

@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from setaug import DataError, Example, FileError, SetAugmenter, read_examples
 from setaug.augmenter import PairFormat
-from setaug.engines import augment_file, augment_files, blocks, count_file
+from setaug.engines import augment_files, blocks, count_files
 from setaug.examples import Columns, Skipped
 from setaug.orders import ORDERINGS, LabelStatistics
 from setaug.sample import sample_examples
@@ -69,7 +69,7 @@ def expected(rows: Rows, augmenter: SetAugmenter, pair_format: PairFormat | None
 def test_a_files_pairs_are_those_of_the_augmenter(ordering: str, options: dict[str, Any], tmp_path: Path) -> None:
     rows = wide_rows()
     augmenter = SetAugmenter(ordering=ordering, random_state=5, **options)
-    report = augment_file(write_jsonl(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl", augmenter)
+    report = augment_files(write_jsonl(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl", augmenter)
     assert read_jsonl(tmp_path / "out.jsonl") == expected(rows, augmenter)
     assert (report.n_examples, report.n_pairs) == (len(rows), 3 * len(rows))
 
@@ -92,7 +92,7 @@ def test_any_text_and_any_label_come_through(
     folder = tmp_path_factory.mktemp("any")
     augmenter = SetAugmenter(separator=separator, template=template, min_pmi=0, min_ratio=1)
     source = write_jsonl(folder / "in.jsonl", rows, ascii_only=ascii_only)
-    report = augment_file(source, folder / "out.jsonl", augmenter, pair_format=pair_format)
+    report = augment_files(source, folder / "out.jsonl", augmenter, pair_format=pair_format)
     assert read_jsonl(folder / "out.jsonl") == expected(rows, augmenter, pair_format)
     assert report.n_repeated == sum(len(row["labels"]) - len(set(row["labels"])) for row in rows)
     assert report.n_labels == len({label for row in rows for label in row["labels"]})
@@ -102,7 +102,7 @@ def test_any_text_and_any_label_come_through(
 def test_lines_are_those_that_orjson_writes_for_the_pairs(pair_format: PairFormat, tmp_path: Path) -> None:
     rows = sample_rows(20)
     source = write_jsonl(tmp_path / "in.jsonl", rows)
-    augment_file(source, tmp_path / "out.jsonl", pair_format=pair_format)
+    augment_files(source, tmp_path / "out.jsonl", pair_format=pair_format)
     lines = [orjson.dumps(row) + b"\n" for row in expected(rows, SetAugmenter(), pair_format)]
     assert (tmp_path / "out.jsonl").read_bytes() == b"".join(lines)
 
@@ -112,9 +112,9 @@ def test_the_size_of_a_block_does_not_change_a_byte(
     block_size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", wide_rows())
-    augment_file(source, tmp_path / "usual.jsonl")
+    augment_files(source, tmp_path / "usual.jsonl")
     monkeypatch.setattr(blocks, "BLOCK_SIZE", block_size)
-    augment_file(source, tmp_path / "other.jsonl")
+    augment_files(source, tmp_path / "other.jsonl")
     assert (tmp_path / "usual.jsonl").read_bytes() == (tmp_path / "other.jsonl").read_bytes()
 
 
@@ -123,8 +123,8 @@ def test_a_bad_line_does_not_change_how_those_around_it_are_written(tmp_path: Pa
     good = [b'{"text":"caf\\u00e9 %d","labels":["a\\u00e9"]}\n' % k for k in range(9)]
     (tmp_path / "good.jsonl").write_bytes(b"".join(good))
     (tmp_path / "bad.jsonl").write_bytes(b"".join([*good[:5], b'{"text":"\xff","labels":[]}\n', *good[5:]]))
-    augment_file(tmp_path / "good.jsonl", tmp_path / "from_good.jsonl")
-    assert augment_file(tmp_path / "bad.jsonl", tmp_path / "from_bad.jsonl", skip_bad=True).skipped.count == 1
+    augment_files(tmp_path / "good.jsonl", tmp_path / "from_good.jsonl")
+    assert augment_files(tmp_path / "bad.jsonl", tmp_path / "from_bad.jsonl", skip_bad=True).skipped.count == 1
     assert (tmp_path / "from_bad.jsonl").read_bytes() == (tmp_path / "from_good.jsonl").read_bytes()
 
 
@@ -147,7 +147,7 @@ def test_marks_blank_lines_and_line_ends_do_not_matter(
     rows = sample_rows(5)
     source = tmp_path / "in.jsonl"
     source.write_bytes(start + between.join(json.dumps(row).encode() for row in rows) + end)
-    augment_file(source, tmp_path / "out.jsonl")
+    augment_files(source, tmp_path / "out.jsonl")
     assert read_jsonl(tmp_path / "out.jsonl") == expected(rows, SetAugmenter())
 
 
@@ -171,7 +171,7 @@ def write_kind(path: Path, rows: Rows) -> Path:
 @pytest.mark.parametrize("name", ["in.csv", "in.tsv.gz", "in.jsonl.zst", "in.parquet"])
 def test_every_kind_of_input_gives_the_same_pairs(name: str, tmp_path: Path) -> None:
     rows = sample_rows(50)
-    augment_file(write_kind(tmp_path / name, rows), tmp_path / "out.jsonl")
+    augment_files(write_kind(tmp_path / name, rows), tmp_path / "out.jsonl")
     assert read_jsonl(tmp_path / "out.jsonl") == expected(rows, SetAugmenter())
 
 
@@ -180,7 +180,7 @@ def test_every_kind_of_output_can_be_read_back(name: str, tmp_path: Path) -> Non
     rows = sample_rows(50)
     pair_format = PairFormat.named("columns", ("text", "target"))
     source = write_jsonl(tmp_path / "in.jsonl", rows)
-    augment_file(source, tmp_path / name, pair_format=pair_format, carry=["id"])
+    augment_files(source, tmp_path / name, pair_format=pair_format, carry=["id"])
     wanted = [(row["text"], row["target"]) for row in expected(rows, SetAugmenter(), pair_format)]
     if name == "out.parquet":
         table = parquet.read_table(tmp_path / name).to_pylist()
@@ -202,19 +202,19 @@ def test_fields_are_carried_as_they_are_and_null_where_a_row_has_none(tmp_path: 
         {"text": "b", "labels": [], "labels2": None},
     ]
     source = write_jsonl(tmp_path / "in.jsonl", rows[1:] + rows[:0])
-    augment_file(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=["labels", "m", "labels2"])
+    augment_files(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=["labels", "m", "labels2"])
     assert read_jsonl(tmp_path / "out.jsonl") == [
         {"prompt": "b", "completion": "0", "labels": [], "m": None, "labels2": None}
     ]
     source.write_text('{"text":"a","labels":["x"],"n":1.50,"m":{"b":["]"]}}\n{"text":"b","labels":[],"n":0.10}\n')
-    augment_file(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=["n", "m"])
+    augment_files(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=["n", "m"])
     assert '"n":0.10,"m":null}' in (tmp_path / "out.jsonl").read_text()
     assert read_jsonl(tmp_path / "out.jsonl")[0] == {"prompt": "a", "completion": "1 | x", "n": 1.5, "m": {"b": ["]"]}}
 
 
 def test_an_empty_file_gives_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text("")
-    report = augment_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    report = augment_files(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_bytes() == b""
     assert (report.n_examples, report.mean_log2_orders) == (0, 0.0)
 
@@ -241,7 +241,7 @@ def test_a_bad_line_is_named_and_nothing_is_written(line: bytes, problem: str, t
     source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     source.write_bytes(b'{"text": "a", "labels": []}\n\n' + line + b'\n{"text": "b", "labels": []}\n')
     with pytest.raises(DataError) as error:
-        augment_file(source, target)
+        augment_files(source, target)
     assert str(error.value).startswith(f"line 3 of in.jsonl: {problem}")
     assert "\n" not in str(error.value)
     assert os.listdir(tmp_path) == ["in.jsonl"]
@@ -252,7 +252,7 @@ def test_bad_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     lines = [json.dumps(row).encode() for row in good]
     source.write_bytes(b"\n".join([*BAD, *lines, *BAD]) + b"\n")
-    report = augment_file(source, tmp_path / "out.jsonl", skip_bad=True)
+    report = augment_files(source, tmp_path / "out.jsonl", skip_bad=True)
     assert read_jsonl(tmp_path / "out.jsonl") == expected(good, SetAugmenter())
     assert report.skipped.count == 2 * len(BAD)
     assert len(report.skipped.first) == 5
@@ -262,14 +262,14 @@ def test_bad_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
 def test_bad_cells_are_named_with_their_line(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text('text,labels\n"two\nlines",a;b\nx,a;;b\n')
     with pytest.raises(DataError, match=r'line 4 of in.csv: "labels" holds an empty or blank label: ""'):
-        augment_file(tmp_path / "in.csv", tmp_path / "out.jsonl")
+        augment_files(tmp_path / "in.csv", tmp_path / "out.jsonl")
 
 
 def test_an_error_keeps_the_output_that_was_there(tmp_path: Path) -> None:
     (tmp_path / "out.jsonl").write_text("old")
     (tmp_path / "in.jsonl").write_text("{")
     with pytest.raises(DataError):
-        augment_file(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+        augment_files(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_text() == "old"
 
 
@@ -277,7 +277,7 @@ def test_an_error_keeps_the_output_that_was_there(tmp_path: Path) -> None:
 def test_chat_messages_do_not_go_into_a_csv_file(name: str, tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "in.jsonl", sample_rows(3))
     with pytest.raises(FileError, match="chat messages do not fit into a CSV cell"):
-        augment_file(source, tmp_path / "out.csv", pair_format=PairFormat.named(name))
+        augment_files(source, tmp_path / "out.csv", pair_format=PairFormat.named(name))
     assert os.listdir(tmp_path) == ["in.jsonl"]
 
 
@@ -289,7 +289,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> Non
             os.truncate(source, 1000)
 
     with pytest.raises(FileError, match="changed while it was read"):
-        augment_file(source, tmp_path / "out.jsonl", progress=cut_short)
+        augment_files(source, tmp_path / "out.jsonl", progress=cut_short)
     assert os.listdir(tmp_path) == ["in.jsonl"]
 
 
@@ -298,7 +298,7 @@ def test_a_pipe_can_be_read_although_it_is_read_twice(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
     text = "".join(json.dumps(row) + "\n" for row in rows)
     writer = subprocess.Popen([sys.executable, "-c", f"open({str(tmp_path / 'pipe.jsonl')!r}, 'w').write({text!r})"])
-    augment_file(tmp_path / "pipe.jsonl", tmp_path / "out.jsonl")
+    augment_files(tmp_path / "pipe.jsonl", tmp_path / "out.jsonl")
     assert writer.wait() == 0
     assert read_jsonl(tmp_path / "out.jsonl") == expected(rows, SetAugmenter())
 
@@ -306,7 +306,7 @@ def test_a_pipe_can_be_read_although_it_is_read_twice(tmp_path: Path) -> None:
 def test_progress_is_told_for_both_passes(tmp_path: Path) -> None:
     told: list[tuple[str, int, int | None]] = []
     source = write_jsonl(tmp_path / "in.jsonl", sample_rows(10))
-    augment_file(source, tmp_path / "out.jsonl", progress=lambda *news: told.append(news))
+    augment_files(source, tmp_path / "out.jsonl", progress=lambda *news: told.append(news))
     assert told == [("reading", 10, None), ("writing", 10, 10)]
 
 
@@ -315,22 +315,22 @@ def test_other_column_names_and_an_unknown_suffix(tmp_path: Path) -> None:
     source.write_text('{"t": "a", "l": ["x"]}\n')
     columns = Columns(text="t", labels="l")
     with pytest.raises(FileError, match="cannot tell the kind of file"):
-        augment_file(source, tmp_path / "out.jsonl", columns=columns)
-    augment_file(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), columns=columns, kind="jsonl")
+        augment_files(source, tmp_path / "out.jsonl", columns=columns)
+    augment_files(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), columns=columns, kind="jsonl")
     assert read_jsonl(tmp_path / "out.jsonl") == [{"prompt": "a", "completion": "1 | x"}]
 
 
 def test_a_files_statistics_are_those_of_its_sets(tmp_path: Path) -> None:
     rows = wide_rows()
     source = write_jsonl(tmp_path / "in.jsonl", rows)
-    with count_file(source) as counted:
+    with count_files(source) as counted:
         assert counted.statistics() == LabelStatistics().update(row["labels"] for row in rows)
 
 
 def test_bad_rows_of_a_counted_file_are_noted(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text("{\n")
     skipped = Skipped()
-    with count_file(tmp_path / "in.jsonl", skipped=skipped) as counted:
+    with count_files(tmp_path / "in.jsonl", skipped=skipped) as counted:
         assert (counted.n_sets, skipped.count) == (0, 1)
 
 
@@ -338,7 +338,7 @@ def test_damaged_archives_are_an_error(tmp_path: Path) -> None:
     whole = gzip.compress(b'{"text": "a", "labels": []}\n' * 1000)
     (tmp_path / "in.jsonl.gz").write_bytes(whole[:-20])
     with pytest.raises(FileError, match=r"in.jsonl.gz is damaged"):
-        augment_file(tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl")
+        augment_files(tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl")
     assert os.listdir(tmp_path) == ["in.jsonl.gz"]
 
 
@@ -362,7 +362,7 @@ def test_many_files_of_many_kinds_are_as_one(tmp_path: Path) -> None:
     augment_files(one, tmp_path / "single.jsonl", carry=["id"])
     as_text = [{**row, "id": str(row["id"])} for row in read_jsonl(tmp_path / "single.jsonl")]
     assert [{**row, "id": str(row["id"])} for row in read_jsonl(tmp_path / "many.jsonl")] == as_text
-    with count_file([folder]) as many, count_file(one) as single:
+    with count_files([folder]) as many, count_files(one) as single:
         assert many.statistics() == single.statistics()
 
 

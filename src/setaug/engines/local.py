@@ -16,9 +16,8 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from setaug.augmenter import PairFormat, SetAugmenter
 from setaug.engines.blocks import Block, BlockReader
-from setaug.engines.jobs import AugmentReport, Job, Progress, augment_files
+from setaug.engines.jobs import AugmentReport, Job, Progress
 from setaug.engines.labels import LabelTable
 from setaug.engines.rewriting import Rewriter
 from setaug.engines.shards import Shards
@@ -91,34 +90,8 @@ class LocalRun:
                             self.progress("writing", done, report.n_examples)
 
 
-def augment_file(
-    source: str | Path,
-    target: str | Path,
-    augmenter: SetAugmenter | None = None,
-    *,
-    columns: Columns | None = None,
-    kind: str | None = None,
-    pair_format: PairFormat | None = None,
-    carry: Sequence[str] = (),
-    skip_bad: bool = False,
-    progress: Progress | None = None,
-) -> AugmentReport:
-    """Write the pairs of a file's examples to another file, on this machine; see `augment_files`."""
-    return augment_files(
-        source,
-        target,
-        augmenter,
-        columns=columns,
-        kind=kind,
-        pair_format=pair_format,
-        carry=carry,
-        skip_bad=skip_bad,
-        progress=progress,
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class CountedFile:
+class CountedFiles:
     """Hold the label sets of files as numbers, and the counts of their labels."""
 
     table: LabelTable
@@ -143,21 +116,21 @@ class CountedFile:
 
 
 @contextmanager
-def count_file(
+def count_files(
     source: str | Path | Iterable[str | Path],
     *,
     columns: Columns | None = None,
     kind: str | None = None,
     skipped: Skipped | None = None,
     progress: Progress | None = None,
-) -> Iterator[CountedFile]:
+) -> Iterator[CountedFiles]:
     """Read the label sets of a file, or of several; they stay readable within the context."""
     files = find_files(source, kind)
     readers = [BlockReader(name=f.name, kind=f.kind, columns=columns or Columns(), skipped=skipped) for f in files]
     with _reading(files) as opened, tempfile.SpooledTemporaryFile(_SPILL_IN_MEMORY) as file:
         spill = Spill(cast(BinaryIO, file))
         table, n_sets, n_repeated = _number(opened, readers, spill, progress)
-        yield CountedFile(table, spill, n_sets, n_repeated)
+        yield CountedFiles(table, spill, n_sets, n_repeated)
 
 
 @contextmanager
