@@ -1,9 +1,11 @@
 """The command line: one short module per command, imported only when it is called."""
 
 import argparse
+import io
 import os
 import signal
 import sys
+from contextlib import nullcontext, redirect_stderr
 from importlib import import_module
 from types import FrameType, ModuleType
 
@@ -55,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"setaug {__version__}")
     if not arguments or arguments[0] not in COMMANDS:
         parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS)
-        parser.parse_args(arguments)
+        _parse(parser, arguments)
     name = arguments[0]
     command = import_module(f"setaug.cli.{name}")
     parser = argparse.ArgumentParser(
@@ -65,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_arguments(parser)
-    options = parser.parse_args(arguments[1:])
+    options = _parse(parser, arguments[1:])
     try:
         _run(command, options)
     except BrokenPipeError:
@@ -79,9 +81,20 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+def _parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    with nullcontext() if _speaks() else redirect_stderr(io.StringIO()):
+        return parser.parse_args(arguments)
+
+
 def _say(message: str, code: int) -> int:
-    sys.stderr.write(message + "\n")
+    if _speaks():
+        sys.stderr.write(message + "\n")
     return code
+
+
+def _speaks() -> bool:
+    """Of several processes that are started together (``accelerate launch``), let the first of a machine complain."""
+    return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def _run(command: ModuleType, options: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ checkpoint with the highest F1 (its mean over the sets) is the one that remains.
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,11 @@ def _add_training(group: argparse._ArgumentGroup) -> None:
         "--learning-rate", type=float, metavar="X", help="[1e-5; 1e-3 for tiny]; T5 wants more, 1e-4 to 5e-4"
     )
     group.add_argument(
-        "--batch-size", type=int, default=8, metavar="N", help="examples per step, each with all its orders [8]"
+        "--batch-size",
+        type=int,
+        default=8,
+        metavar="N",
+        help="examples per step and process, each with all its orders [8]",
     )
     group.add_argument("--accumulate", type=int, default=1, metavar="N", help="steps per update [1]")
     group.add_argument("--max-source-length", type=int, default=120, metavar="N", help="tokens of a text [120]")
@@ -119,8 +124,9 @@ def _add_training(group: argparse._ArgumentGroup) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
-    from setaug.models.folder import is_main_process
+    from setaug.models.processes import is_main_process
 
+    _check_input(options)
     with checking_options():
         seeds = _seeds(options)
         for seed in seeds:
@@ -128,19 +134,30 @@ def run(options: argparse.Namespace) -> None:
     skipped = _skipped(options)
     train = _read(options, options.input, skipped)
     dev = None if options.dev is None else _read(options, options.dev, skipped)
-    if skipped is not None:
+    if skipped is not None and is_main_process():
         _say(*skipped_lines(skipped))
     best = []
     for seed in seeds:
         model = _make_model(options, seed)
         folder = Path(options.output) / f"seed-{seed}" if options.seeds is not None else Path(options.output)
-        with progress_bar("loading the model") as progress, checking_options():
+        bar = progress_bar("loading the model") if is_main_process() else nullcontext()
+        with bar as progress, checking_options():
             model.fit(train, dev=dev, folder=folder, resume=options.resume, progress=progress)
         if is_main_process():
             _report(model, folder)
         best.append(model.record_["best_f1"])
     if len(best) > 1 and None not in best and is_main_process():
         _say(f"over {len(best)} seeds: best mean F1 {mean(best):.3f}, standard deviation {stdev(best):.3f}")
+
+
+def _check_input(options: argparse.Namespace) -> None:
+    """Raise if several processes would each get a part of what can be read only once."""
+    from setaug.models.processes import n_processes
+
+    for path in (options.input, options.dev):
+        is_stream = path == "-" or (path is not None and Path(path).exists() and not Path(path).is_file())
+        if n_processes() > 1 and is_stream:
+            raise UsageError(f"several processes cannot read {path} together; give a file.")
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:

@@ -20,13 +20,13 @@ from setaug.models.folder import (
     begin_run,
     end_run,
     forget_run,
-    is_main_process,
     is_whole,
     read_card,
     read_statistics,
     save_model,
     versions,
 )
+from setaug.models.processes import by_main, is_main_process, n_processes
 from setaug.models.quiet import quiet
 from setaug.models.scratch import SHAPES
 from setaug.models.settings import Progress, TrainingSettings
@@ -80,11 +80,9 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
         if self.training.patience is not None and dev is None:
             raise ValueError("patience needs dev data: without it there is no score to watch.")
         with TemporaryDirectory() if folder is None else nullcontext(folder) as place, quiet():
-            root = Path(place)
-            if is_main_process():
-                begin_run(root, self._run_settings(examples, dev_examples), resume=resume)
-            if resume and is_whole(root):
-                end_run(root)
+            settings = self._run_settings(examples, dev_examples)
+            root, is_done = by_main(lambda: _begin(Path(place), settings, resume=resume))
+            if is_done:
                 return self._load(root)
             try:
                 self._train(examples, dev_examples, root, resume=resume, progress=progress)
@@ -92,10 +90,12 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
                 if is_main_process():
                     forget_run(root)
                 raise
-            if folder is not None and is_main_process():
-                self.save_pretrained(root)
-                end_run(root)
+            by_main(lambda: self._keep(root) if folder is not None else None)
         return self
+
+    def _keep(self, folder: Path) -> None:
+        self.save_pretrained(folder)
+        end_run(folder)
 
     def _train(
         self,
@@ -135,6 +135,7 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.record_ = {
             "n_examples": len(examples),
             "n_dev": len(dev),
+            "processes": n_processes(),
             **counted,
             **record,
             "dev_labels_unseen_in_training": len(unseen),
@@ -145,7 +146,8 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _run_settings(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
         """Tell a run from others: the model's parameters and what it is trained on."""
-        return {**self._settings(), "data": fingerprint(examples), "dev": fingerprint(dev)}
+        data = {"data": fingerprint(examples), "dev": fingerprint(dev)}
+        return {**self._settings(), **data, "processes": n_processes()}
 
     def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
         scores = score_sets([found.labels for found in self.predict(dev)], [example.labels for example in dev])
@@ -234,6 +236,15 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
+
+
+def _begin(folder: Path, settings: dict[str, Any], *, resume: bool) -> tuple[Path, bool]:
+    """Begin a run, or go on with it; give its folder, and whether there is nothing left to do."""
+    begin_run(folder, settings, resume=resume)
+    is_done = resume and is_whole(folder)
+    if is_done:
+        end_run(folder)
+    return folder, is_done
 
 
 def usual_rate(model: str) -> float:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import BatchSampler, Dataset, Sampler
 
 from setaug.errors import DataError
 from setaug.examples import Example
@@ -90,6 +90,23 @@ class LengthGroups(Sampler[int]):
         generator = torch.Generator().manual_seed((self._seed << 16) + self._epoch)
         order: list[int] = get_length_grouped_indices(self._lengths, self._batch_size, generator=generator)
         return iter(order)
+
+
+class Shares(Sampler[list[int]]):
+    """Deal out each batch to the processes that train together; one may get nothing of the last.
+
+    accelerate's own would fill the last batch up with the first examples, which then count twice.
+    """
+
+    def __init__(self, order: Sampler[int], batch_size: int, *, n_processes: int, process: int) -> None:
+        self._batches = BatchSampler(order, batch_size * n_processes, drop_last=False)
+        self._n_processes, self._process = n_processes, process
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return (batch[self._process :: self._n_processes] for batch in self._batches)
 
 
 def cut(tokenizer: Any, texts: list[str], limit: int) -> tuple[list[list[int]], int]:

@@ -26,11 +26,6 @@ MARK = "complete"
 """A checkpoint without this file was being written when the run ended."""
 
 
-def is_main_process() -> bool:
-    """Ask the launcher (torchrun, accelerate), since torch knows only once training begins."""
-    return int(os.environ.get("RANK", "0")) == 0
-
-
 def versions() -> dict[str, str]:
     """Name the versions that a model was made with."""
     packages = ("setaug", "torch", "transformers", "tokenizers", "accelerate", "numpy", "scipy", "scikit-learn")

@@ -3,20 +3,25 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import Sampler
+from torch.utils.data import DataLoader
 from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback, TrainerState
 
 from setaug.files import open_output
-from setaug.models.batches import Batch, LengthGroups
+from setaug.models.batches import IGNORED, Batch, LengthGroups, Shares
 from setaug.models.folder import MARK, last_checkpoint
+from setaug.models.processes import from_main
 from setaug.models.settings import PRECISIONS, Progress, TrainingSettings
+
+
+_N_LEARNT = "n_learnt"
 
 
 class SetTrainer(Trainer):
@@ -32,17 +37,41 @@ class SetTrainer(Trainer):
         **options: Any,
     ) -> None:
         super().__init__(model=model, train_dataset=data, eval_dataset=None if score is None else [], **options)
-        self.model_accepts_loss_kwargs = False  # or steps would be added up, not averaged: the models' losses are means
-        batch = self.args.train_batch_size * self.args.gradient_accumulation_steps
-        self._sampler = LengthGroups([len(ids) for ids in data.inputs], batch, self.args.seed)
-        self.add_callback(_Epochs(data, self._sampler))
+        self.model_accepts_loss_kwargs = True  # the steps of an update are added up: `compute_loss` gives their shares
+        size, n_processes = self.args.train_batch_size, self.args.world_size
+        lengths = [len(ids) for ids in data.inputs]
+        order = LengthGroups(lengths, size * n_processes * self.args.gradient_accumulation_steps, self.args.seed)
+        self._shares = Shares(order, size, n_processes=n_processes, process=self.args.process_index)
+        self.add_callback(_Epochs(data, order))
         self._loss = loss
         self._score = score
         self.remove_callback(PrinterCallback)
 
-    def compute_loss(self, model: Any, inputs: Batch, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """Give the mean loss of a batch."""
-        return self._loss(model, inputs)
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Give the batches of this process."""
+        pin = self.args.dataloader_pin_memory
+        return DataLoader(self.train_dataset, batch_sampler=self._shares, collate_fn=self._collate, pin_memory=pin)
+
+    def _collate(self, items: Sequence[Any]) -> Batch:
+        """Make a batch that says how many tokens (or labels) are learnt; without items, any one, to learn nothing."""
+        batch: Batch = self.data_collator(items or [self.train_dataset[0]])
+        is_learnt = batch["labels"] != IGNORED
+        return {**batch, _N_LEARNT: is_learnt.sum() * bool(items)}
+
+    def get_batch_samples(
+        self, epoch_iterator: Iterator[Batch], num_batches: int, device: torch.device
+    ) -> tuple[list[Batch], torch.Tensor]:
+        """Give the batches of an update, and how many tokens are learnt from those of all processes."""
+        batches = list(islice(epoch_iterator, num_batches))
+        n_learnt = torch.stack([batch[_N_LEARNT] for batch in batches]).sum()
+        return batches, self.accelerator.reduce(n_learnt.to(device), reduction="sum")
+
+    def compute_loss(
+        self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> torch.Tensor:
+        """Give a batch's share in the mean over all tokens of an update; processes are averaged, so theirs are more."""
+        share = inputs.pop(_N_LEARNT) / num_items_in_batch * self.args.world_size
+        return self._loss(model, inputs) * share
 
     def has_stopped(self, checkpoint: Path) -> bool:
         """Tell whether patience had run out at a checkpoint; if so, take the best model (training would go on)."""
@@ -61,17 +90,15 @@ class SetTrainer(Trainer):
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score the sets that the model generates for the dev data."""
         assert self._score is not None
-        metrics = {f"eval_{name}": value for name, value in self._score().items()}
+        metrics = {f"eval_{name}": value for name, value in from_main(self._score()).items()}
         self.log(metrics)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
-    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
-        return self._sampler
-
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Save, mark as whole, and only then remove older ones."""
         super()._save_checkpoint(model, trial)
+        self.accelerator.wait_for_everyone()  # each writes the state of its random numbers
         if not self.args.should_save:
             return
         folder = Path(str(self.args.output_dir))
@@ -84,10 +111,15 @@ class SetTrainer(Trainer):
 
 
 class _Epochs(TrainerCallback):
-    """Say which epoch comes; accelerate would not, where it wraps the data (to skip batches, or to share them)."""
+    """Say which epoch comes; accelerate would not, where it wraps the data (to skip batches)."""
 
     def __init__(self, *parts: Any) -> None:
         self._parts = parts
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Let processes drop out different units."""
+        if args.process_index:
+            torch.manual_seed(args.seed + args.process_index)
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Tell the data and its order."""
