@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+PRELOAD = ["setaug.models", "setaug.models.training"]
+
 
 def run_killed(arguments: list[str], moment: str, log: Path) -> int | None:
     """Run a command, to be killed at a moment (``step 3``, say, or ``never``); give the exit code."""
     # A server that has imported everything is forked for each run: importing takes longer than the training itself.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["setaug.models"])
+    context.set_forkserver_preload(PRELOAD)
     process = context.Process(target=_run, args=(arguments, moment, str(log)))
     process.start()
     process.join(120)
@@ -24,10 +26,15 @@ def _run(arguments: list[str], moment: str, log: str) -> None:
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     from setaug.cli import main
 
+    die_at(moment)
+    sys.exit(main(arguments))
+
+
+def die_at(moment: str) -> None:
+    """Let this process be killed at a moment."""
     if moment != "never":
         what, _, number = moment.partition(" ")
         _HOOKS[what](int(number or 0))
-    sys.exit(main(arguments))
 
 
 def _die(*args: Any, **kwargs: Any) -> None:

@@ -376,12 +376,3 @@ def test_what_fails_before_the_first_checkpoint_leaves_nothing(tmp_path):
     with pytest.raises(RuntimeError, match="on purpose"):
         SetGenerator().fit(TRAIN[:8], folder=folder, progress=fail)
     assert files(folder) == {"notes.txt"}
-
-
-def test_only_the_first_of_several_processes_writes_the_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("RANK", "1")
-    (tmp_path / "run.json").write_text("{}")  # by the first process, which was quicker
-    model = SetGenerator(training=TrainingSettings(epochs=1)).fit(TRAIN[:8], folder=tmp_path)
-    assert model.record_["n_updates"] == 1
-    assert (tmp_path / "run.json").read_text() == "{}"
-    assert not is_whole(tmp_path)

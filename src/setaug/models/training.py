@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from setaug.models.folder import MARK, last_checkpoint
 from setaug.models.processes import from_main
 from setaug.models.settings import PRECISIONS, Progress, TrainingSettings
 
-
 _N_LEARNT = "n_learnt"
+"""How many tokens of a batch (for a classifier, labels) are learnt."""
 
 
 class SetTrainer(Trainer):
@@ -43,6 +43,7 @@ class SetTrainer(Trainer):
         order = LengthGroups(lengths, size * n_processes * self.args.gradient_accumulation_steps, self.args.seed)
         self._shares = Shares(order, size, n_processes=n_processes, process=self.args.process_index)
         self.add_callback(_Epochs(data, order))
+        self._data = data
         self._loss = loss
         self._score = score
         self.remove_callback(PrinterCallback)
@@ -50,13 +51,12 @@ class SetTrainer(Trainer):
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Give the batches of this process."""
         pin = self.args.dataloader_pin_memory
-        return DataLoader(self.train_dataset, batch_sampler=self._shares, collate_fn=self._collate, pin_memory=pin)
+        return DataLoader(self._data, batch_sampler=self._shares, collate_fn=self._collate, pin_memory=pin)
 
-    def _collate(self, items: Sequence[Any]) -> Batch:
-        """Make a batch that says how many tokens (or labels) are learnt; without items, any one, to learn nothing."""
-        batch: Batch = self.data_collator(items or [self.train_dataset[0]])
-        is_learnt = batch["labels"] != IGNORED
-        return {**batch, _N_LEARNT: is_learnt.sum() * bool(items)}
+    def _collate(self, items: list[Any]) -> Batch:
+        """Make a batch; where there is no example left for this process, of any one, from which nothing is learnt."""
+        batch: Batch = self.data_collator(items or [self._data[0]])
+        return {**batch, _N_LEARNT: (batch["labels"] != IGNORED).sum() * bool(items)}
 
     def get_batch_samples(
         self, epoch_iterator: Iterator[Batch], num_batches: int, device: torch.device
@@ -64,13 +64,14 @@ class SetTrainer(Trainer):
         """Give the batches of an update, and how many tokens are learnt from those of all processes."""
         batches = list(islice(epoch_iterator, num_batches))
         n_learnt = torch.stack([batch[_N_LEARNT] for batch in batches]).sum()
-        return batches, self.accelerator.reduce(n_learnt.to(device), reduction="sum")
+        total: torch.Tensor = self.accelerator.reduce(n_learnt.to(device), reduction="sum")
+        return batches, total
 
     def compute_loss(
         self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> torch.Tensor:
         """Give a batch's share in the mean over all tokens of an update; processes are averaged, so theirs are more."""
-        share = inputs.pop(_N_LEARNT) / num_items_in_batch * self.args.world_size
+        share: torch.Tensor = inputs.pop(_N_LEARNT) / num_items_in_batch * self.args.world_size
         return self._loss(model, inputs) * share
 
     def has_stopped(self, checkpoint: Path) -> bool:

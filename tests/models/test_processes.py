@@ -1,0 +1,201 @@
+"""Two processes: the same examples and the same loss as one, one word and one writer, and an end if one dies."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from setaug.cli import main
+from setaug.models import load_model
+from setaug.models.batches import Shares
+from setaug.models.folder import last_checkpoint
+from setaug.sample import sample_examples
+from tests.conftest import write_examples
+from tests.models.together import Note, fit_in_no_folder, give_other_scores, read_notes, run_together
+
+TRAIN = list(sample_examples(41, seed=3))  # one is left for the last batch, so a process gets none
+DEV = list(sample_examples(6, seed=4))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = tmp_path_factory.mktemp("runs")
+    write_examples(place / "train.jsonl", TRAIN)
+    write_examples(place / "dev.jsonl", DEV)
+    return place
+
+
+def command(place, folder, *options):
+    return ["train", str(place / "train.jsonl"), "--dev", str(place / "dev.jsonl"), "-o", str(folder), *options]
+
+
+def rows(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+# --- the same as one --------------------------------------------------------------------------------------------------
+
+
+def test_each_batch_is_dealt_out():
+    parts = [list(Shares(range(10), 2, n_processes=3, process=rank)) for rank in range(3)]
+    assert parts == [[[0, 3], [6, 9]], [[1, 4], [7]], [[2, 5], [8]]]
+    assert [len(Shares(range(10), 2, n_processes=3, process=rank)) for rank in range(3)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [  # without dropout, which would differ
+        ("--model", "mini", "--fresh-orders"),
+        ("--model", "mini-causal", "--accumulate", "2"),
+        ("--model", "mini", "--method", "classifier"),
+        ("--model", "mini", "--objective", "iwelbo"),
+    ],
+    ids=["encoder-decoder", "causal", "classifier", "bound"],
+)
+def test_two_processes_see_the_examples_of_one_and_reach_its_loss(options, place, tmp_path, monkeypatch):
+    one, two = tmp_path / "one", tmp_path / "two"
+    for folder in (one, two):
+        (folder / "notes").mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        from setaug.models.training import SetTrainer
+
+        patch.setattr(SetTrainer, "compute_loss", SetTrainer.compute_loss)
+        Note(one / "notes")()
+        assert main(command(place, one / "run", *options, "--epochs", "2", "--batch-size", "8")) == 0
+    arguments = command(place, two / "run", *options, "--epochs", "2", "--batch-size", "4")
+    main_one, other = run_together(arguments, tmp_path, begin=Note(two / "notes"))
+    assert (main_one.code, other.code) == (0, 0)
+    assert "updates in" in main_one.error
+    assert other.error == ""
+
+    wanted, found = read_notes(one / "notes"), read_notes(two / "notes")
+    assert len(wanted) == (6 if "--accumulate" in options else 12)
+    assert {step: seen for step, (seen, _) in found.items()} == {step: seen for step, (seen, _) in wanted.items()}
+    assert [loss for _, loss in found.values()] == pytest.approx([loss for _, loss in wanted.values()], rel=1e-4)
+
+    assert {path.name for path in (one / "run").iterdir()} == {path.name for path in (two / "run").iterdir()}
+    for row, other_row in zip(rows(one / "run"), rows(two / "run"), strict=True):
+        scores = {name: value for name, value in row.items() if name.startswith("eval")}
+        assert {name: other_row[name] for name in scores} == scores
+        assert other_row == pytest.approx(row, rel=1e-3)
+    records = [load_model(folder / "run").record_ for folder in (one, two)]
+    assert [record["processes"] for record in records] == [1, 2]
+    assert records[0]["best_f1"] == records[1]["best_f1"]
+
+
+# --- one dies ---------------------------------------------------------------------------------------------------------
+
+STEPS = ("--model", "tiny", "--epochs", "2", "--fresh-orders", "--checkpoint-every", "4", "--batch-size", "4")
+
+
+@pytest.fixture(scope="module")
+def whole_run(place):
+    folder = place / "whole"
+    assert [ended.code for ended in run_together(command(place, folder, *STEPS), place)] == [0, 0]
+    return folder
+
+
+def test_after_one_was_killed_both_end_and_the_next_run_ends_the_same(place, whole_run, tmp_path):
+    folder = tmp_path / "killed"
+    arguments = [*command(place, folder, *STEPS), "--resume"]
+    for moments, checkpoint in [(("never", "step 6"), 4), (("in-checkpoint 8", "never"), 4)]:
+        ended = run_together(arguments, tmp_path, moments=moments)
+        killed = [one.code == -signal.SIGKILL for one in ended]
+        assert killed == [moment != "never" for moment in moments]
+        assert all(one.code for one in ended)
+        assert last_checkpoint(folder / "checkpoints").name == f"checkpoint-{checkpoint}"
+    assert [ended.code for ended in run_together(arguments, tmp_path)] == [0, 0]
+    assert (folder / "model.safetensors").read_bytes() == (whole_run / "model.safetensors").read_bytes()
+    assert (folder / "metrics.jsonl").read_text() == (whole_run / "metrics.jsonl").read_text()
+    assert load_model(folder).record_["resumed_from"] == 4
+
+
+def test_a_finished_run_is_just_loaded(place, whole_run, tmp_path):
+    before = {path.name: path.stat().st_mtime_ns for path in whole_run.iterdir()}
+    ended = run_together([*command(place, whole_run, *STEPS), "--resume"], tmp_path)
+    assert [one.code for one in ended] == [0, 0]
+    assert "12 updates" in ended[0].error
+    assert {path.name: path.stat().st_mtime_ns for path in whole_run.iterdir()} == before
+
+
+def test_another_number_of_processes_cannot_go_on(place, whole_run, capfd):
+    assert main([*command(place, whole_run, *STEPS), "--resume"]) == 2
+    assert "was begun with other settings: processes 2 (now 1)." in capfd.readouterr().err
+
+
+# --- all agree --------------------------------------------------------------------------------------------------------
+
+
+def test_the_main_process_decides_which_checkpoint_is_best_and_when_to_stop(place, tmp_path):
+    options = ("--model", "mini", "--epochs", "5", "--batch-size", "8", "--patience", "2")
+    ended = run_together(command(place, tmp_path / "run", *options), tmp_path, begin=give_other_scores)
+    assert [one.code for one in ended] == [0, 0]
+    assert [row["eval_f1"] for row in rows(tmp_path / "run") if "eval_f1" in row] == [0.1, 0.5, 0.3, 0.2]
+    assert load_model(tmp_path / "run").record_["best_step"] == 6
+
+
+def test_without_a_folder_all_load_the_best_checkpoint_of_the_main_process(tmp_path):
+    ended = run_together([], tmp_path, begin=fit_in_no_folder)
+    assert [one.code for one in ended] == [0, 0]
+    assert ended[0].error == ended[1].error
+    assert ended[0].error.endswith(" 2\n")
+
+
+# --- one word ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"data": '{"text": "a", "labels": 3}\n'}, 'line 1 of train.jsonl: "labels" must be'),
+        ({"run": True}, "holds an earlier run; go on with it (--resume), or choose another folder."),
+        ({"options": ["--epochs", "0"]}, "epochs must be a whole number from 1 on, got 0."),
+        ({"options": ["--epochs", "many"]}, "argument --epochs: invalid int value: 'many'"),
+        ({"options": ["--dev", "-"]}, "several processes cannot read - together; give a file."),
+    ],
+    ids=["data", "folder", "value", "option", "stream"],
+)
+def test_what_is_wrong_is_said_once_and_both_end(change, message, tmp_path):
+    train = write_examples(tmp_path / "train.jsonl", TRAIN[:8])
+    train.write_text(change.get("data", "") + train.read_text())
+    if "run" in change:
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "run.json").write_text("{}")
+    before = sorted(tmp_path.rglob("*"))
+    ended = run_together(["train", str(train), "-o", str(tmp_path / "run"), *change.get("options", ())], tmp_path)
+    assert [one.code for one in ended] == [2, 2]
+    assert message in ended[0].error
+    assert ended[1].error == ""
+    assert [path for path in sorted(tmp_path.rglob("*")) if not path.name.startswith("log-")] == before
+
+
+# --- accelerate itself ------------------------------------------------------------------------------------------------
+
+
+def launch(*arguments):
+    program = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    return subprocess.run(
+        [*program, "--main_process_port", "0", "-m", "setaug", *arguments],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def test_accelerate_launches_the_same_run(place, whole_run, tmp_path):
+    done = launch(*command(place, tmp_path / "run", *STEPS))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("12 updates in") == 1
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == (whole_run / "metrics.jsonl").read_text()
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (whole_run / "model.safetensors").read_bytes()
+
+
+def test_what_is_wrong_is_said_once_under_accelerate(place, whole_run):
+    done = launch(*command(place, whole_run, *STEPS))
+    assert done.returncode == 1
+    assert done.stderr.count("holds an earlier run; go on with it (--resume)") == 1
