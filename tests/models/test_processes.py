@@ -14,7 +14,7 @@ from setaug.models.batches import Shares
 from setaug.models.folder import last_checkpoint
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
-from tests.models.together import Note, fit_in_no_folder, give_other_scores, read_notes, run_together
+from tests.models.together import Note, Spread, fit_in_no_folder, give_other_scores, read_notes, run_together
 
 TRAIN = list(sample_examples(41, seed=3))  # one is left for the last batch, so a process gets none
 DEV = list(sample_examples(6, seed=4))
@@ -142,6 +142,24 @@ def test_without_a_folder_all_load_the_best_checkpoint_of_the_main_process(tmp_p
     assert [one.code for one in ended] == [0, 0]
     assert ended[0].error == ended[1].error
     assert ended[0].error.endswith(" 2\n")
+
+
+def test_weights_that_are_spread_over_processes_are_saved_whole(place, tmp_path):
+    options = ("--model", "mini-causal", "--epochs", "2")
+    assert main(command(place, tmp_path / "one", *options, "--batch-size", "8")) == 0
+    arguments = command(place, tmp_path / "two", *options, "--batch-size", "4")
+    assert [ended.code for ended in run_together(arguments, tmp_path, begin=Spread(2))] == [0, 0]
+    for row, other_row in zip(rows(tmp_path / "one"), rows(tmp_path / "two"), strict=True):
+        assert other_row == pytest.approx(row, rel=1e-3)
+    one, two = (load_model(tmp_path / name) for name in ("one", "two"))
+    assert [found.labels for found in one.predict(TRAIN)] == [found.labels for found in two.predict(TRAIN)]
+
+
+def test_what_cannot_be_spread_is_told(place, tmp_path):
+    ended = run_together(command(place, tmp_path / "run", "--model", "mini"), tmp_path, begin=Spread(1))
+    assert [one.code for one in ended] == [2, 2]
+    assert ended[0].error.endswith("FSDP 1 cannot be used here; set fsdp_version to 2 in accelerate's configuration.\n")
+    assert not (tmp_path / "run").exists()
 
 
 # --- one word ---------------------------------------------------------------------------------------------------------

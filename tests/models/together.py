@@ -149,3 +149,23 @@ def fit_in_no_folder() -> None:
     weights = sum(values.double().sum().item() for values in model.model_.state_dict().values())
     sys.stderr.write(f"{weights} {model.record_['best_step']} {model.record_['processes']}\n")
     sys.exit(0)
+
+
+@dataclass
+class Spread:
+    """Spread the weights over the processes; accelerate does that on GPUs alone, so let it take these for GPUs."""
+
+    version: int
+
+    def __call__(self) -> None:
+        """Set what ``accelerate launch`` sets for FSDP, and connect."""
+        options = {"VERSION": str(self.version), "STATE_DICT_TYPE": "FULL_STATE_DICT", "RESHARD_AFTER_FORWARD": "true"}
+        options |= {"AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP", "CPU_RAM_EFFICIENT_LOADING": "false"}
+        os.environ.update({f"FSDP_{name}": value for name, value in options.items()})
+        os.environ.update(ACCELERATE_USE_FSDP="true", ACCELERATE_TORCH_DEVICE="cpu")
+        import torch.distributed
+        from accelerate import PartialState
+        from accelerate.utils import DistributedType
+
+        PartialState._prepare_backend = lambda *args, **kwargs: ("gloo", DistributedType.MULTI_GPU)
+        torch.distributed.init_process_group("gloo")

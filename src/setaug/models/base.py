@@ -26,7 +26,7 @@ from setaug.models.folder import (
     save_model,
     versions,
 )
-from setaug.models.processes import by_main, is_main_process, n_processes
+from setaug.models.processes import by_main, is_main_process, n_processes, whole_weights
 from setaug.models.quiet import quiet
 from setaug.models.scratch import SHAPES
 from setaug.models.settings import Progress, TrainingSettings
@@ -90,11 +90,12 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
                 if is_main_process():
                     forget_run(root)
                 raise
-            by_main(lambda: self._keep(root) if folder is not None else None)
+            weights = whole_weights(self.model_)
+            by_main(lambda: self._keep(root, weights) if folder is not None else None)
         return self
 
-    def _keep(self, folder: Path) -> None:
-        self.save_pretrained(folder)
+    def _keep(self, folder: Path, weights: dict[str, Any] | None) -> None:
+        self._save(folder, weights)
         end_run(folder)
 
     def _train(
@@ -197,9 +198,12 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
     def save_pretrained(self, folder: str | Path) -> None:
         """Write everything that is needed to predict; `from_pretrained` reads it back."""
         self._check_fitted()
+        self._save(folder, None)
+
+    def _save(self, folder: str | Path, weights: dict[str, Any] | None) -> None:
         parts = {"model": self.model_, "tokenizer": self.tokenizer_, "statistics": self.statistics_}
         with quiet():
-            save_model(folder, card=self._card(), **parts)
+            save_model(folder, card=self._card(), weights=weights, **parts)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:

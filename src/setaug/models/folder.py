@@ -33,15 +33,28 @@ def versions() -> dict[str, str]:
 
 
 def save_model(
-    folder: str | Path, *, model: Any, tokenizer: Any, statistics: LabelStatistics, card: dict[str, Any]
+    folder: str | Path,
+    *,
+    model: Any,
+    tokenizer: Any,
+    statistics: LabelStatistics,
+    card: dict[str, Any],
+    weights: dict[str, Any] | None = None,
 ) -> None:
-    """Write a model folder; files of that name in it are replaced once all new ones are there."""
+    """Write a model folder; files of that name in it are replaced once all new ones are there.
+
+    Parameters
+    ----------
+    weights
+        Those to write, where they are not the model's own.
+
+    """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     for left in target.glob(f"{_BESIDE}*"):  # by a run that was killed while it saved
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=target, prefix=_BESIDE) as beside:
-        model.save_pretrained(beside)
+        model.save_pretrained(beside, state_dict=weights)
         tokenizer.save_pretrained(beside)
         statistics.save(Path(beside) / _STATISTICS)
         (target / CARD).unlink(missing_ok=True)

@@ -47,6 +47,18 @@ def from_main(value: Outcome) -> Outcome:
     return values[0]
 
 
+def whole_weights(model: Any) -> dict[str, Any] | None:
+    """Put the weights of a model together that are spread over the processes (FSDP); None where each has them all."""
+    if n_processes() == 1:
+        return None
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+    from torch.distributed.tensor import DTensor
+
+    if not any(isinstance(weights, DTensor) for weights in model.parameters()):
+        return None
+    return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+
+
 def _connect() -> Any:
     from accelerate import PartialState
 

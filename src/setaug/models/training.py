@@ -11,9 +11,11 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback, TrainerState
 
+from setaug.errors import ModelError
 from setaug.files import open_output
 from setaug.models.batches import IGNORED, Batch, LengthGroups, Shares
 from setaug.models.folder import MARK, last_checkpoint
@@ -160,6 +162,14 @@ class _Recorder(TrainerCallback):
         control.should_log = control.should_log or control.should_save
 
 
+def _check_spreading(trainer: Trainer) -> None:
+    """Raise if weights would be spread over the processes in a way in which we cannot generate with them, and save."""
+    if trainer.is_fsdp_enabled and not trainer.accelerator.is_fsdp2:
+        raise ModelError("FSDP 1 cannot be used here; set fsdp_version to 2 in accelerate's configuration.")
+    if is_deepspeed_zero3_enabled():
+        raise ModelError("ZeRO stage 3 of DeepSpeed cannot be used here; set zero_stage to 2, or take FSDP 2.")
+
+
 def _find_best(state: Any, folder: str) -> None:
     """Look for the best checkpoint beside the others: the folder may have been moved."""
     if state.best_global_step:
@@ -229,6 +239,7 @@ def train(
         use_cpu=not torch.accelerator.is_available(),  # else half precision is refused there
         **PRECISIONS[settings.precision],
     )
+    arguments._n_gpu = min(arguments.n_gpu, 1)  # several in one process split batches by rows: texts, but not targets
     callbacks: list[TrainerCallback] = [_Recorder(folder / "metrics.jsonl", progress)]
     if settings.patience is not None:
         callbacks.append(EarlyStoppingCallback(settings.patience))
@@ -241,6 +252,7 @@ def train(
         data_collator=collate,
         callbacks=callbacks,
     )
+    _check_spreading(trainer)
     checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
     if checkpoint is None or not trainer.has_stopped(checkpoint):
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
