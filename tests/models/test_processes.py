@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -217,3 +219,19 @@ def test_what_is_wrong_is_said_once_under_accelerate(place, whole_run):
     done = launch(*command(place, whole_run, *STEPS))
     assert done.returncode == 1
     assert done.stderr.count("holds an earlier run; go on with it (--resume)") == 1
+
+
+@pytest.mark.parametrize("kind", ["fsdp", "deepspeed"])
+def test_accelerate_reads_the_configurations_in_the_documents(kind, tmp_path):
+    from accelerate.commands.config import load_config_from_file
+    from accelerate.commands.launch import launch_command_parser
+
+    document = Path(__file__).parents[2] / "docs" / "distributed.md"
+    (written,) = re.findall(rf"^```yaml\n# {kind}.yaml\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "config.yaml").write_text(written)
+    config = load_config_from_file(str(tmp_path / "config.yaml"))
+    assert config.distributed_type.value == kind.upper()
+    options = {action.dest for action in launch_command_parser()._actions}
+    chosen = getattr(config, f"{kind}_config")
+    assert chosen
+    assert chosen.keys() <= options
