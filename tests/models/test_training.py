@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from setaug import Example, SetAugmenter
+from setaug import SetAugmenter
 from setaug.cli import main
 from setaug.errors import ModelError
 from setaug.models import SetClassifier, SetGenerator, TrainingSettings, load_model, make_model
@@ -219,13 +219,13 @@ def test_the_best_checkpoint_is_found_where_a_folder_was_moved_to(tmp_path, monk
         seen.append({name: values.clone() for name, values in self.model_.state_dict().items()})
         return {"f1": 1 / len(seen)}
 
-    def stop(self, folder):
+    def stop(self, folder, weights):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SetGenerator, "_dev_scores", scores)
     settings = TrainingSettings(epochs=3, batch_size=20)
     with monkeypatch.context() as patch:
-        patch.setattr(SetGenerator, "save_pretrained", stop)
+        patch.setattr(SetGenerator, "_save", stop)
         with pytest.raises(KeyboardInterrupt):
             SetGenerator(training=settings).fit(TRAIN, dev=DEV, folder=tmp_path / "run")
     (tmp_path / "run").rename(tmp_path / "moved")
@@ -285,9 +285,8 @@ def losses_of(model_class, examples, folder, **settings):
 
 @pytest.mark.parametrize("kind", [SetGenerator, SetClassifier])
 def test_two_steps_of_two_see_the_data_of_one_of_four_and_average_it(kind, tmp_path):
-    examples = [Example(example.text, TRAIN[0].labels) for example in TRAIN[:16]]  # as many tokens in each target
-    seen, loss, gradients = losses_of(kind, examples, tmp_path / "one", batch_size=4)
-    parts, mean, accumulated = losses_of(kind, examples, tmp_path / "two", batch_size=2, accumulate=2)
+    seen, loss, gradients = losses_of(kind, TRAIN[:16], tmp_path / "one", batch_size=4)
+    parts, mean, accumulated = losses_of(kind, TRAIN[:16], tmp_path / "two", batch_size=2, accumulate=2)
     assert len(gradients) == len(accumulated) == 4
     assert mean == pytest.approx(loss, rel=1e-3)
 
