@@ -46,7 +46,8 @@ def trainer_loss(model, items, objective, tmp_path):
 
     trainer = SetTrainer(model, data, loss=compute, score=None, args=arguments, data_collator=layout.collator())
     model.zero_grad()
-    loss = trainer.compute_loss(model, layout.collator()(items))
+    (batch,), n_learnt = trainer.get_batch_samples(iter(trainer.get_train_dataloader()), 1, model.device)
+    loss = trainer.compute_loss(model, batch, num_items_in_batch=n_learnt)
     loss.backward()
     return loss.detach(), gradient(model)
 
