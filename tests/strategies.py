@@ -48,6 +48,10 @@ def token_sequences(max_token: int = 3, max_length: int = 3) -> st.SearchStrateg
     return st.lists(st.integers(1, max_token), min_size=1, max_size=max_length).map(tuple)
 
 
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+pair_keys = st.integers(0, 40) | st.sampled_from([1 << 63, (1 << 64) - 1])
+
 # --- label sets and thresholds ----------------------------------------------------------------------------------------
 
 ALPHABET = "abcdefgh"

@@ -110,6 +110,26 @@ def undecided_keys(starts, ids, bounds, cap):
     return keys[:at]
 
 
+@njit(cache=True, nogil=True)
+def merge_counts(keys, counts, more_keys, more_counts):
+    """Merge two tables of counts, each sorted by key; a key that stands in both gets the sum."""
+    size = len(keys) + len(more_keys)
+    out_keys, out_counts = np.empty(size, np.uint64), np.empty(size, np.int64)
+    at = i = j = 0
+    while i < len(keys) or j < len(more_keys):
+        if j == len(more_keys) or (i < len(keys) and keys[i] <= more_keys[j]):
+            out_keys[at], out_counts[at] = keys[i], counts[i]
+            if j < len(more_keys) and keys[i] == more_keys[j]:
+                out_counts[at] += more_counts[j]
+                j += 1
+            i += 1
+        else:
+            out_keys[at], out_counts[at] = more_keys[j], more_counts[j]
+            j += 1
+        at += 1
+    return out_keys[:at], out_counts[:at]
+
+
 @njit(cache=True)
 def hash_keys(keys):
     """Build a table in which `holds` finds the keys."""

@@ -19,6 +19,8 @@ MAX_IN_MEMORY = 1 << 23
 """So many different keys are kept in memory before they become a run (128 MB, and twice as much while adding up)."""
 _MERGED = 1 << 21
 """About so many keys of all runs together are in memory while they are merged."""
+_PART = 1 << 18
+"""At most so many are given at a time: whoever looks at them may need some ten numbers for each."""
 
 
 class PairCounts:
@@ -83,7 +85,7 @@ class SpillingPairCounts(PairCounts):
         """Give all counts, a part at a time: the keys are sorted, also from part to part, and each occurs once."""
         in_memory = self.sorted()
         if not self._runs:
-            yield in_memory
+            yield from _cut(*in_memory)
             return
         runs = [*self._runs, _Run.write(self._file, *in_memory)]
         size = max(1, _MERGED // len(runs))
@@ -93,7 +95,7 @@ class SpillingPairCounts(PairCounts):
             keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
             for run in runs:
                 keys, counts = add_counts(keys, counts, *run.take(last))
-            yield keys, counts
+            yield from _cut(keys, counts)
 
 
 @dataclass(slots=True)
@@ -133,12 +135,16 @@ class _Run:
         return keys[:end], counts[:end]
 
 
+def _cut(keys: Keys, counts: Ints) -> Iterator[tuple[Keys, Ints]]:
+    """Cut a table into parts; at least one, if empty."""
+    for start in range(0, max(len(keys), 1), _PART):
+        yield keys[start : start + _PART], counts[start : start + _PART]
+
+
 def add_counts(keys: Keys, counts: Ints, more_keys: Keys, more_counts: Ints) -> tuple[Keys, Ints]:
     """Add two tables of counts, each sorted by key."""
     if len(keys) == 0 or len(more_keys) == 0:
         return (more_keys, more_counts) if len(keys) == 0 else (keys, counts)
-    both = np.concatenate([keys, more_keys])
-    order = np.argsort(both, kind="stable")
-    both = both[order]
-    first = np.flatnonzero(np.concatenate([[True], both[1:] != both[:-1]]))
-    return both[first], np.add.reduceat(np.concatenate([counts, more_counts])[order], first)
+    from setaug.orders.kernels import merge_counts
+
+    return merge_counts(keys, counts, more_keys, more_counts)  # type: ignore[no-any-return]
