@@ -262,4 +262,4 @@ def _sweep(  # noqa: C901 - a compiled loop that is cut up pays for each call
 def _compiled_sweep() -> Any:
     from numba import njit
 
-    return njit(cache=True)(_sweep)
+    return njit(cache=True, nogil=True)(_sweep)

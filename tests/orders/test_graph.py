@@ -222,3 +222,23 @@ def test_edges_carry_the_values_that_were_compared(corpus, thresholds):
         assert edge.n_both == sum({edge.before, edge.after} <= set(labels) for labels in corpus)
         assert edge.pmi == statistics.pmi(edge.before, edge.after) >= thresholds.min_pmi
         assert edge.ratio == statistics.count(edge.after) / statistics.count(edge.before) > thresholds.min_ratio
+
+
+@given(corpora, all_thresholds, st.integers(1, 9))
+def test_around_a_label_are_the_neighbours_it_stands_with_most_often(corpus, thresholds, top):
+    statistics = LabelStatistics().update(corpus)
+    whole = OrderGraph.of_space(statistics, thresholds)
+    for label in statistics.labels:
+        near = {
+            edge.after if edge.before == label else edge.before: edge.n_both
+            for edge in whole.edges
+            if label in (edge.before, edge.after)
+        }
+        wanted = sorted(near, key=lambda other: (-near[other], other))[: top - 1]
+        around = OrderGraph.around(label, statistics, thresholds, top=top)
+        assert around.labels == (label, *wanted)
+        assert set(around.edges) == set(OrderGraph.of_set(around.labels, statistics, thresholds).edges)
+
+
+def test_nothing_is_around_a_label_that_was_never_seen():
+    assert OrderGraph.around("x", LabelStatistics().update([["a", "b"]])) == OrderGraph(("x",))

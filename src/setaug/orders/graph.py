@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import groupby
 from math import inf, log2
 
 import numpy as np
@@ -83,19 +82,38 @@ class OrderGraph:
         With `top`, go through the edges from frequent to rare and keep those that touch at most so many labels in all,
         and no label without an edge.
         """
-        edges = strongest_edges(statistics, thresholds or Thresholds())
+        thresholds = thresholds or Thresholds()
         if top is None:
-            return cls(tuple(statistics.labels), tuple(edges))
+            return cls(tuple(statistics.labels), tuple(strongest_edges(statistics, thresholds)))
         kept: dict[str, None] = {}
         chosen = []
-        for edge in edges:
-            new = {edge.before, edge.after} - kept.keys()
+        for n_both, first, then in _ranked(statistics, thresholds):
+            new = {first, then} - kept.keys()
             if len(kept) + len(new) <= top:
-                kept.update(dict.fromkeys((edge.before, edge.after)))
-                chosen.append(edge)
-            elif edge.n_both == 1:
+                kept.update(dict.fromkeys((first, then)))
+                chosen.append(_explained(first, then, statistics))
+            elif n_both == 1:
                 break  # the long tail: edges that rest on a single set do not change the picture
         return cls(tuple(kept), tuple(chosen))
+
+    @classmethod
+    def around(
+        cls, label: str, statistics: LabelStatistics, thresholds: Thresholds | None = None, *, top: int = 30
+    ) -> "OrderGraph":
+        """Build the graph of a label and its neighbours: those that it stands with most often, at most so many in all.
+
+        All edges among them are in it, not only those of the label.
+        """
+        thresholds = thresholds or Thresholds()
+        table = statistics.edges(thresholds)
+        center = statistics.ids.get(label, -1)
+        first, then = table.keys >> SHIFT, table.keys & LOW
+        touching = np.flatnonzero((first == center) | (then == center))
+        others = np.where(first[touching] == center, then[touching], first[touching]).astype(np.int64).tolist()
+        strength = table.n_both[touching].tolist()
+        names = statistics.labels
+        ranked = sorted(zip(strength, others, strict=True), key=lambda pair: (-pair[0], names[pair[1]]))
+        return cls.of_set([label, *(names[at] for _, at in ranked[: top - 1])], statistics, thresholds)
 
     @cached_property
     def _extensions(self) -> Extensions:
@@ -170,13 +188,19 @@ class OrderGraph:
 
 def strongest_edges(statistics: LabelStatistics, thresholds: Thresholds) -> Iterator[Edge]:
     """Give the edges of the label space, those first whose labels stand together most often; ties by name."""
+    for _, first, then in _ranked(statistics, thresholds):
+        yield _explained(first, then, statistics)
+
+
+def _ranked(statistics: LabelStatistics, thresholds: Thresholds) -> Iterator[tuple[int, str, str]]:
     table = statistics.edges(thresholds)
     names = statistics.labels
-    by_count = np.argsort(-table.n_both, kind="stable")
-    for _, tied in groupby(by_count.tolist(), key=lambda at: table.n_both[at]):
-        ends = [(int(table.keys[at] >> SHIFT), int(table.keys[at] & LOW)) for at in tied]
-        for first, then in sorted((names[first], names[then]) for first, then in ends):
-            yield _explained(first, then, statistics)
+    rank = np.empty(len(names), np.int64)
+    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    first, then = (table.keys >> SHIFT).astype(np.int64), (table.keys & LOW).astype(np.int64)
+    order = np.lexsort((rank[then], rank[first], -table.n_both))
+    for n_both, i, j in zip(table.n_both[order].tolist(), first[order].tolist(), then[order].tolist(), strict=True):
+        yield n_both, names[i], names[j]
 
 
 def _explained(first: str, then: str, statistics: LabelStatistics) -> Edge:
