@@ -10,7 +10,8 @@ import setaug
 
 
 @pytest.mark.parametrize(
-    "module", ["setaug", "setaug.orders", "setaug.engines", "setaug.metrics", "setaug.benchmarks", "setaug.models"]
+    "module",
+    ["setaug", "setaug.orders", "setaug.engines", "setaug.metrics", "setaug.benchmarks", "setaug.models", "setaug.web"],
 )
 def test_all_public_names_are_there(module: str) -> None:
     public = import_module(module)

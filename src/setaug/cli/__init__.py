@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "is the difference between two models more than chance?",
     "data": "the paper's data sets: what they are like, and as JSON lines",
     "reproduce": "the paper's tables on its data sets, with a model of your choice",
+    "serve": "a page to look at label sets and try a model, and a JSON API",
     "simulate": "made-up data with a dial for dependence, and the paper's findings on it",
     "demo": "show all of it on made-up data",
 }

@@ -1,0 +1,122 @@
+"""Open a page to look at label sets and to try a trained model; the same model answers over HTTP.
+
+On the page: drop in a file (or take the built-in sample), see the label graph, move the two thresholds and watch edges,
+allowed orders and "will order help?" change, look at the orders of any set, download the training pairs. With a model:
+type a text, see its set with a probability for each label. The JSON API is described at /openapi.json.
+
+It listens on this machine only, unless --host says otherwise; then it wants a key, which it takes from the environment.
+"""
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from setaug.cli.options import UsageError, add_fields, columns_of
+
+if TYPE_CHECKING:
+    from setaug.web.datasets import Dataset, Datasets
+
+EXAMPLES = """\
+examples:
+  setaug serve
+  setaug serve --data train.jsonl
+  setaug serve run/ --data train.csv --delimiter ","
+  SETAUG_API_KEY=... setaug serve run/ --host 0.0.0.0 --port 80
+  curl -s localhost:8765/api/predict -H 'Content-Type: application/json' -d '{"texts": ["We won!"]}'
+"""
+
+INTERRUPTED = "the server has ended"
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("folder", nargs="?", metavar="MODEL", help="a folder that setaug train wrote")
+    parser.add_argument("--data", metavar="FILE", help="examples to start with, of any kind that setaug reads")
+    add_fields(parser.add_argument_group("reading"))
+    group = parser.add_argument_group("server")
+    group.add_argument("--host", default="127.0.0.1", help="where to listen [127.0.0.1: this machine only]")
+    group.add_argument("--port", type=int, default=8765, help="[8765; 0 for any that is free]")
+    group.add_argument(
+        "--key-variable",
+        default="SETAUG_API_KEY",
+        metavar="NAME",
+        help="the environment variable with the key that requests have to send [SETAUG_API_KEY]",
+    )
+    group.add_argument("--max-upload", type=int, default=50, metavar="MB", help="the largest file to drop in [50]")
+    group.add_argument(
+        "--max-waiting", type=int, default=256, metavar="N", help="texts that may wait for the model [256]"
+    )
+    group.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait for the model [60]")
+    group.add_argument("--open", action="store_true", help="open the page in a browser")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Serve until interrupted."""
+    import tempfile
+
+    from setaug.web import Limits, make_app, run_app
+    from setaug.web.datasets import Datasets
+
+    key = os.environ.get(options.key_variable) or None
+    if options.host not in _LOCAL and key is None:
+        raise UsageError(f"to be reached from elsewhere, set a key: the environment variable {options.key_variable}.")
+    if options.max_upload < 1 or options.max_waiting < 1 or options.timeout <= 0:
+        raise UsageError("--max-upload, --max-waiting and --timeout must be above 0.")
+    limits = Limits(
+        upload_bytes=options.max_upload << 20,
+        held_bytes=max(4 * options.max_upload << 20, Limits.held_bytes),
+        waiting_texts=options.max_waiting,
+        predict_seconds=options.timeout,
+    )
+    model = None
+    if options.folder is not None:
+        from setaug.models import load_model
+
+        model = load_model(options.folder)
+    with tempfile.TemporaryDirectory(prefix="setaug-") as folder:
+        datasets = Datasets(Path(folder), limits)
+        data = None if options.data is None else _open(options, datasets)
+        name = "" if options.folder is None else Path(options.folder).resolve().name
+        app = make_app(model=model, model_name=name, data=data, datasets=datasets, limits=limits, key=key)
+        with _listening(options.host, options.port) as place:
+            _announce(options, place.getsockname()[1])
+            run_app(app, place)
+
+
+def _open(options: argparse.Namespace, datasets: "Datasets") -> "Dataset":
+    from setaug.files import kind_of
+
+    kind = options.input_kind or kind_of(options.data)
+    return datasets.open(options.data, kind=kind, columns=columns_of(options))
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen, or say why that cannot be."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # By its full name: with the protocol left out, asyncio does not see that it is TCP, and each answer waits 40 ms.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as found:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((host, port))
+            found.listen(128)
+        except (OSError, OverflowError) as error:
+            raise UsageError(f"cannot listen at {host}, port {port}: {error}.") from None
+        yield found
+
+
+def _announce(options: argparse.Namespace, port: int) -> None:
+    shown = f"[{options.host}]" if ":" in options.host else options.host
+    address = f"http://{shown}:{port}/"
+    sys.stderr.write(f"{address}  (Ctrl-C ends it)\n")
+    sys.stderr.flush()
+    if options.open:
+        import webbrowser
+
+        webbrowser.open(address)
