@@ -27,6 +27,7 @@ benchmark: $(VENV)/.dev ## measure speed, each time against a baseline in the sa
 	$(BIN)/python benchmarks/speed.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/training.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/constraint.py
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/serving.py load
 
 clean: ## remove the environment and what the demo wrote
 	rm -rf $(VENV) demo
