@@ -1,13 +1,14 @@
 """Measure how augmenting grows: time and memory against examples, labels, labels per set; spilling; Ray.
 
-    python benchmarks/scale.py examples [--most 7]       10^5 to 10^7 examples, 20,000 labels
+    python benchmarks/scale.py examples [--most 7] [--labels 20000]     10^5 to 10^7 examples
     python benchmarks/scale.py labels                    10^3 to 10^6 labels, 10^6 examples
-    python benchmarks/scale.py sizes                     2 to 16 labels per set, 300,000 examples
-    python benchmarks/scale.py pairs                     all pairs of KP20k-size sets, in memory and spilled
-    python benchmarks/scale.py ray [--most 6]            one machine against Ray on the same machine
+    python benchmarks/scale.py sizes                     2 to 12 labels per set, 100,000 examples
+    python benchmarks/scale.py pairs                     all pairs of many sets, in memory and spilled
+    python benchmarks/scale.py ray [--most 7]            one machine against Ray on the same machine
 
-Each run is a process of its own, whose time and peak memory are taken when it ends. The floor reads the input twice
-and writes as many bytes as the run wrote, no more. Files are made in the folder --folder names, and removed.
+Each run is a process of its own, which augments 1,000 examples first; then it takes its time (the best of several runs
+below 10^7 examples), and its peak memory. The floor reads the input twice and writes as many bytes as the run wrote, no
+more, in turns with it. Files are made in the folder --folder names, and removed.
 """
 
 import argparse
@@ -20,14 +21,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import data
 import numpy as np
 
+from setaug.engines import augment_files
 from setaug.orders import SetBatch, pairs
 from setaug.orders.kernels import pair_keys
+from setaug.orders.pairs import add_counts
 
 CHUNK = 100_000
 
@@ -63,15 +68,38 @@ def floor(source: Path, target: Path, n_bytes: int) -> float:
     return seconds
 
 
-def augment(source: Path, target: Path, *options: str) -> tuple[float, float, float]:
-    """Run the command; give wall seconds, processor seconds and megabytes at its peak."""
+def augment(source: Path, target: Path, *options: str) -> float:
+    """Run the command; give its seconds."""
     start = time.perf_counter()
-    child = subprocess.Popen([sys.executable, "-m", "setaug", "augment", source, "-o", target, "-q", *options])
-    _, status, usage = os.wait4(child.pid, 0)
-    seconds = time.perf_counter() - start
-    if status:
-        sys.exit("the run failed")
-    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    subprocess.run([sys.executable, "-m", "setaug", "augment", source, "-o", target, "-q", *options], check=True)
+    return time.perf_counter() - start
+
+
+def augment_here(few: Path, source: Path, target: Path, repeat: int) -> None:
+    """Augment in this process; print four kinds of seconds, megabytes at the peak, and how many pairs were counted."""
+    n_undecided = 0
+    all_parts = pairs.SpillingPairCounts.parts
+
+    def parts(self: pairs.SpillingPairCounts) -> Iterator[Any]:
+        nonlocal n_undecided
+        n_undecided = 0
+        for keys, counts in all_parts(self):
+            n_undecided += len(keys)
+            yield keys, counts
+
+    pairs.SpillingPairCounts.parts = parts
+    augment_files(few, target)
+    times = []
+    for _ in range(repeat):
+        before = time.process_time()
+        seconds = augment_files(source, target).seconds
+        processor = time.process_time() - before
+        n_bytes = target.stat().st_size
+        target.unlink()
+        nowhere = augment_files(source, os.devnull).seconds
+        times.append((seconds, floor(source, target, n_bytes), nowhere, processor))
+    best = [min(column) for column in zip(*times, strict=True)]
+    print(json.dumps([*best, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, n_undecided]))
 
 
 def row(*cells: object) -> None:
@@ -79,76 +107,87 @@ def row(*cells: object) -> None:
 
 
 def grow(folder: Path, cases: list[tuple[str, dict[str, int]]]) -> None:
-    source, target = folder / "in.jsonl", folder / "out.jsonl"
-    generate(source, 1000)
-    start_up = min(augment(source, target)[0] for _ in range(2))
-    print(f"starting, for 1,000 examples: {start_up:.1f} s (taken off below)")
-    row("case", "input MB", "seconds", "µs per example", "floor, µs", "processor µs", "peak MB")
-    row(*["---"] * 7)
+    few, source, target = folder / "few.jsonl", folder / "in.jsonl", folder / "out.jsonl"
+    generate(few, 1000)
+    row(
+        "case",
+        "input MB",
+        "seconds",
+        "µs per example",
+        "floor, µs",
+        "to /dev/null, µs",
+        "processor µs",
+        "peak MB",
+        "pairs counted",
+    )
+    row(*["---"] * 9)
     for name, settings in cases:
         generate(source, **settings)
         n = settings["n_examples"]
-        seconds, processor, peak = augment(source, target)
-        least = floor(source, folder / "floor", target.stat().st_size)
-        micro = 1e6 / n
+        repeat = 1 if n >= 10**7 else 3
+        command = [sys.executable, __file__, "here", few, source, target, str(repeat)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        seconds, _, _, _, peak, n_undecided = found
+        per_example = [f"{value * 1e6 / n:.2f}" for value in found[:4]]
         row(
             name,
             f"{source.stat().st_size / 1e6:,.0f}",
             f"{seconds:.1f}",
-            f"{(seconds - start_up) * micro:.2f}",
-            f"{least * micro:.2f}",
-            f"{(processor - start_up) * micro:.2f}",
+            *per_example,
             f"{peak:,.0f}",
+            f"{n_undecided:,}",
         )
 
 
-def count_pairs(max_in_memory: int | None) -> None:
-    """Count all pairs of generated sets of KP20k's size, and print seconds and peak memory, in this process."""
-    sets = data.label_sets(data.N_EXAMPLES, data.N_LABELS)
-    batch = SetBatch.of(sets)
-    if max_in_memory is not None:
-        del sets
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def count_pairs(way: str, *, are_many: bool) -> None:
+    """Count all pairs of sets; print how many differ, the seconds, and by how many megabytes the peak rose."""
+    if are_many:
+        drawn = np.random.default_rng(0).integers(0, 200_000, (10**6, 12))
+        batch = SetBatch(np.arange(0, drawn.size + 1, 12), np.sort(drawn).astype(np.int32).ravel())
+    else:
+        sets = data.label_sets(data.N_EXAMPLES, data.N_LABELS)
+        batch = SetBatch.of(sets)
     pair_keys(batch.starts[:2], batch.ids)
+    add_counts(*[np.ones(1, np.uint64), np.ones(1, np.int64)] * 2)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     start = time.perf_counter()
-    if max_in_memory is None:
+    if way == "counter":
         counter: Counter[tuple[int, int]] = Counter()
         for labels in sets:
             counter.update(combinations(sorted(labels), 2))
         n_pairs = len(counter)
     else:
-        pairs.MAX_IN_MEMORY = max_in_memory
-        pairs._MAX_PENDING = min(pairs._MAX_PENDING, max_in_memory)
+        if way == "arrays":
+            pairs.MAX_IN_MEMORY = 1 << 40
         with pairs.SpillingPairCounts() as counted:
             for at in range(0, len(batch), 5000):
                 part = batch.sets(at, min(at + 5000, len(batch)))
                 counted.add(pair_keys(part.starts, part.ids))
             n_pairs = sum(len(keys) for keys, _ in counted.parts())
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps([n_pairs, seconds, peak - before]))
+    print(json.dumps([n_pairs, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before]))
 
 
 def compare_counts() -> None:
-    row("pairs of labels", "different", "seconds", "MB more at the peak")
-    row(*["---"] * 4)
-    ways = {"a Counter": None, "sorted arrays, in memory": 1 << 30, "spilled, 200,000 in memory": 200_000}
-    for name, limit in ways.items():
-        command = [sys.executable, __file__, "count", "--limit", str(limit or 0)]
+    row("sets", "pairs of labels in", "different pairs", "seconds", "MB more at the peak")
+    row(*["---"] * 5)
+    few, many = "156,000, as in KP20k", "1,000,000 of 12 labels"
+    for sets, way in ((few, "counter"), (few, "arrays"), (many, "arrays"), (many, "spilling")):
+        command = [sys.executable, __file__, "count", way, sets]
         n_pairs, seconds, more = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        row(name, f"{n_pairs:,}", f"{seconds:.2f}", f"{more:.0f}")
+        row(sets, {"counter": "a Counter"}.get(way, way), f"{n_pairs:,}", f"{seconds:.1f}", f"{more:,.0f}")
 
 
 def compare_ray(folder: Path, most: int) -> None:
     source, target = folder / "in.jsonl", folder / "out.jsonl"
     row("examples", "where", "seconds", "same lines")
     row(*["---"] * 4)
-    for power in range(5, most + 1):
+    for power in range(min(5, most), most + 1):
         generate(source, 10**power)
-        seconds, *_ = augment(source, target)
+        seconds = augment(source, target)
         row(f"10^{power}", "one machine", f"{seconds:.1f}", "")
         for workers in (1, 2):
-            seconds, *_ = augment(source, target, "--engine", "ray", "--workers", str(workers), "--shards", "8")
+            seconds = augment(source, target, "--engine", "ray", "--workers", str(workers), "--shards", "8")
             shards = sorted(folder.glob("out-*"))
             with (folder / "joined").open("wb") as joined:
                 for shard in shards:
@@ -160,29 +199,39 @@ def compare_ray(folder: Path, most: int) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["here"]:
+        augment_here(*map(Path, sys.argv[2:5]), int(sys.argv[5]))
+        return
+    if sys.argv[1:2] == ["count"]:
+        count_pairs(sys.argv[2], are_many="12" in sys.argv[3])
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("examples", "labels", "sizes", "pairs", "ray", "count"))
+    parser.add_argument("what", choices=("examples", "labels", "sizes", "pairs", "ray"))
     parser.add_argument("--most", type=int, default=7)
+    parser.add_argument("--labels", type=int, default=20_000)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--limit", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         match options.what:
             case "examples":
-                grow(folder, [(f"10^{k} examples", {"n_examples": 10**k}) for k in range(5, options.most + 1)])
+                grow(
+                    folder,
+                    [
+                        (f"10^{k} examples", {"n_examples": 10**k, "n_labels": options.labels})
+                        for k in range(5, options.most + 1)
+                    ],
+                )
             case "labels":
                 n = 10**6
                 grow(folder, [(f"10^{k} labels", {"n_examples": n, "n_labels": 10**k}) for k in range(3, 7)])
             case "sizes":
-                n = 300_000
-                grow(folder, [(f"{k} labels a set", {"n_examples": n, "size": k}) for k in (2, 4, 8, 16)])
+                n = 100_000
+                grow(folder, [(f"{k} labels a set", {"n_examples": n, "size": k}) for k in (2, 4, 8, 12)])
             case "pairs":
                 compare_counts()
             case "ray":
-                compare_ray(folder, min(options.most, 6))
-            case "count":
-                count_pairs(options.limit or None)
+                compare_ray(folder, options.most)
 
 
 if __name__ == "__main__":
