@@ -28,6 +28,7 @@ benchmark: $(VENV)/.dev ## measure speed, each time against a baseline in the sa
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/training.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/constraint.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/serving.py load
+	$(BIN)/python benchmarks/scale.py examples --most 6
 
 clean: ## remove the environment and what the demo wrote
 	rm -rf $(VENV) demo
