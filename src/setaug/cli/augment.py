@@ -28,6 +28,8 @@ examples:
   zcat logs.jsonl.gz | setaug augment - --skip-bad > pairs.jsonl
 """
 
+INTERRUPTED = "no output file was written (with --engine ray, the same command goes on from what is done)"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""

@@ -226,7 +226,7 @@ class RayRun:
         try:
             for row in results.iter_rows():
                 result = pickle.loads(row["result"])
-                if isinstance(result, SetAugError):
+                if isinstance(result, Exception):
                     raise result
                 yield result
         except RayError as error:
@@ -245,7 +245,7 @@ class _Task:
         function, shared, items = ray.get(self.shared)
         try:
             result = function(shared, items[row["number"]])
-        except SetAugError as error:
+        except (SetAugError, OSError) as error:
             result = error
         return {"result": pickle.dumps(result)}
 
