@@ -115,8 +115,8 @@ def open_stored(path: str | Path) -> Iterator[Any]:
         return
     try:
         raw = io.FileIO(path, "rb")
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', error)}.") from None
     with raw:
         yield raw
 

@@ -5,7 +5,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from setaug.errors import FileError
+from setaug.errors import FileError, SetAugError
+
+_COMMITTING = frozenset({"file", "local", "s3", "s3a", "gs", "gcs"})
+"""Where a file that is written appears only when it is told to; elsewhere it is written beside its place, and moved."""
 
 
 def is_url(path: str | Path) -> bool:
@@ -26,19 +29,30 @@ def filesystem(path: str | Path) -> tuple[Any, str]:
 
     try:
         system, name = url_to_fs(str(path))
-    except (ImportError, ValueError) as error:  # it names the package that is missing, or the protocol
+    except Exception as error:  # it names the package that is missing, or the protocol
         raise FileError(f"cannot reach {path}: {error}") from None
     return system, name
 
 
 @contextmanager
+def telling(what: str, path: str | Path) -> Iterator[None]:
+    """Turn whatever goes wrong into a `FileError`: each service has errors of its own."""
+    try:
+        yield
+    except SetAugError:
+        raise
+    except Exception as error:
+        is_missing = isinstance(error, FileNotFoundError)
+        told = "No such file or directory" if is_missing else getattr(error, "strerror", None) or error
+        raise FileError(f"cannot {what} {path}: {str(told or type(error).__name__).rstrip('.')}.") from None
+
+
+@contextmanager
 def reading(path: str | Path) -> Iterator[Any]:
     """Open what an address names; give its bytes as they are."""
-    system, name = filesystem(path)
-    try:
+    with telling("read", path):
+        system, name = filesystem(path)
         stream = system.open(name, "rb")
-    except Exception as error:
-        raise FileError(f"cannot read {path}: {told(error)}.") from None
     with stream:
         yield stream
 
@@ -46,24 +60,19 @@ def reading(path: str | Path) -> Iterator[Any]:
 @contextmanager
 def writing(path: str | Path) -> Iterator[Any]:
     """Open an address to write to; nothing is to be found there before all of it is."""
-    system, name = filesystem(path)
-    try:
-        stream = system.open(name, "wb", autocommit=False)
-    except Exception as error:
-        raise FileError(f"cannot write {path}: {told(error)}.") from None
+    with telling("write", path):
+        system, name = filesystem(path)
+        can_commit = not _COMMITTING.isdisjoint(
+            [system.protocol] if isinstance(system.protocol, str) else system.protocol
+        )
+        beside = name if can_commit else f"{name}.part"
+        stream = system.open(beside, "wb", **({"autocommit": False} if can_commit else {}))
     try:
         with stream:
             yield stream
     except BaseException:
         with suppress(Exception):
-            stream.discard()
+            stream.discard() if can_commit else system.rm(beside)
         raise
-    try:
-        stream.commit()
-    except Exception as error:
-        raise FileError(f"cannot write {path}: {told(error)}.") from None
-
-
-def told(error: Exception) -> str:
-    """Say what went wrong; each service has errors of its own."""
-    return str(getattr(error, "strerror", None) or error or type(error).__name__).rstrip(".")
+    with telling("write", path):
+        stream.commit() if can_commit else system.mv(beside, name)

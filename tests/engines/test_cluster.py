@@ -150,6 +150,19 @@ def test_a_bad_line_is_told_as_one_machine_tells_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
+def test_files_without_rows_and_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("blank.jsonl").write_text("\n")
+    Path("bad.jsonl").write_text("{}\n")
+    write(Path("good.jsonl"), rows(20))
+    sources = [Path("empty.jsonl"), Path("blank.jsonl"), Path("bad.jsonl"), Path("good.jsonl")]
+    sources[0].touch()
+    assert_same(Path(), sources, RayEngine(), skip_bad=True)
+    augment_files(sources, "there.parquet", skip_bad=True, engine=RayEngine())
+    assert sum(parquet.read_table(path).num_rows for path in tmp_path.glob("there-*.parquet")) == 60
+
+
+@pytest.mark.usefixtures("cluster")
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl.gz").write_bytes(gzip.compress(b'{"text": "a", "labels": []}\n' * 100)[:-20])
     with pytest.raises(FileError, match="is damaged"):
@@ -211,10 +224,9 @@ def assert_ends_right(process: subprocess.Popen[bytes], source: Path, target: Pa
 def test_a_worker_is_killed_while_it_writes_and_the_job_ends_right(tmp_path: Path) -> None:
     source, target = many(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
     process = start(source, target)
-    unfinished = tmp_path / ".out.jsonl.unfinished"
 
     def kill_one() -> Path | None:
-        for part in unfinished.glob(".*.part"):  # it names the process that writes it
+        for part in tmp_path.glob(".out.*.unfinished/.*.part"):  # it names the process that writes it
             try:
                 os.kill(int(part.suffixes[-2][1:]), signal.SIGKILL)
             except ProcessLookupError:
@@ -232,14 +244,14 @@ def test_a_worker_is_killed_while_it_writes_and_the_job_ends_right(tmp_path: Pat
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_the_driver_is_stopped_and_the_next_run_goes_on(how: signal.Signals, tmp_path: Path) -> None:
     source, target = many(tmp_path / "in.jsonl"), tmp_path / "out.jsonl"
-    unfinished = tmp_path / ".out.jsonl.unfinished"
     process = start(source, target, workers=1)
-    until(lambda: list(unfinished.glob("*.jsonl.json")), process)
+    until(lambda: list(tmp_path.glob(".out.*.unfinished/*.notes")), process)
     process.send_signal(how)
     process.communicate(timeout=120)
-    assert process.returncode != 0
+    assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143}[how]
     assert not list(tmp_path.glob("out-*")), "nothing looks complete"
-    whole = {path.name.removesuffix(".json"): path.with_suffix("").stat() for path in unfinished.glob("*.jsonl.json")}
+    notes = tmp_path.glob(".out.*.unfinished/*.notes")
+    whole = {path.name.removesuffix(".notes"): path.with_suffix("").stat() for path in notes}
     assert 0 < len(whole) < 6
     assert_ends_right(start(source, target), source, target)
     for name, before in whole.items():

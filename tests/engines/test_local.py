@@ -436,3 +436,47 @@ def test_a_bad_line_is_told_with_its_own_file(tmp_path: Path) -> None:
 def test_a_number_of_shards_that_makes_no_sense_is_refused(shards: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="shards must be a whole number above zero"):
         augment_files("in.jsonl", tmp_path / "out.jsonl", shards=shards)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_a_file_without_rows_before_others_changes_nothing(suffix: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("\n")
+    source = write_jsonl(tmp_path / "b.jsonl", sample_rows(5))
+    augment_files([tmp_path / "a.jsonl", source], tmp_path / f"two.{suffix}")
+    augment_files(source, tmp_path / f"one.{suffix}")
+    assert (tmp_path / f"two.{suffix}").read_bytes() == (tmp_path / f"one.{suffix}").read_bytes()
+
+
+def test_a_file_that_grows_is_read_as_far_as_it_went(tmp_path: Path) -> None:
+    sources = [write_jsonl(tmp_path / f"{name}.jsonl", sample_rows(20)) for name in "ab"]
+    augment_files(sources, tmp_path / "before.jsonl")
+    grown = []
+
+    def grow(stage: str, done: int, total: int | None) -> None:
+        if done == 40 and not grown:
+            with sources[0].open("a") as stream:
+                grown.append(stream.write('{"text": "more", "labels": []}\n'))
+
+    augment_files(sources, tmp_path / "after.jsonl", progress=grow)
+    assert grown
+    assert (tmp_path / "after.jsonl").read_bytes() == (tmp_path / "before.jsonl").read_bytes()
+
+
+def test_shards_never_replace_what_is_read(tmp_path: Path) -> None:
+    sources = [write_jsonl(tmp_path / f"train-0000{k}-of-00002.jsonl", sample_rows(9)) for k in range(2)]
+    before = [path.read_bytes() for path in sources]
+    with pytest.raises(FileError, match="is there already"):
+        augment_files(sources, tmp_path / "train.jsonl", shards=2)
+    assert [path.read_bytes() for path in sources] == before
+
+
+def test_a_carriage_return_between_values_is_no_end_of_a_line(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(b'{"text":"a","labels":["x"],"more":[1,\r2]}\n')
+    augment_files(tmp_path / "in.jsonl", tmp_path / "out.parquet", carry=["more"])
+    assert parquet.read_table(tmp_path / "out.parquet").to_pylist()[0]["more"] == [1, 2]
+
+
+def test_a_mark_at_the_start_does_not_spill_more_than_the_file(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(b'\xef\xbb\xbf{"text":"a","labels":["x"]}\n')
+    with count_files(tmp_path / "in.jsonl") as counted:
+        assert counted.spill._file.seek(0, 2) < 1000

@@ -36,7 +36,7 @@ def test_nothing_is_in_its_place_before_all_is(tmp_path):
     with shards.written() as paths:
         for path in paths:
             Path(path).write_text("x")
-        assert names(tmp_path) == [".out.jsonl.unfinished"]
+        assert names(tmp_path) == [f".out.jsonl.{shards.key}.unfinished"]
     assert names(tmp_path) == ["out-00000-of-00002.jsonl", "out-00001-of-00002.jsonl"]
 
 
@@ -46,29 +46,40 @@ def test_after_an_error_nothing_is_left(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_the_same_plan_goes_on_and_another_starts_anew(tmp_path):
-    shards = Shards(f"{tmp_path}/out.jsonl", 3)
-    shards.begin({"seed": 0})
+@pytest.mark.parametrize("suffix", ["jsonl", "json"])
+def test_the_same_run_goes_on_and_another_starts_anew(suffix, tmp_path):
+    shards = Shards(f"{tmp_path}/out.{suffix}", 3, "one")
+    shards.begin()
     fill(shards, 1)
-    shards.begin({"seed": 0})
+    shards.begin()
     assert shards.notes() == {1: {"n": 1}}
-    shards.begin({"seed": 1})
-    assert shards.notes() == {}
-    assert not Path(shards.path(1)).exists()
+    other = Shards(f"{tmp_path}/out.{suffix}", 4, "other")
+    other.begin()
+    assert other.notes() == {}
+    assert names(tmp_path) == [f".out.{suffix}.other.unfinished"]
 
 
-def test_a_folder_whose_plan_was_not_written_starts_anew(tmp_path):
-    shards = Shards(f"{tmp_path}/out.jsonl", 3)
-    shards.begin({"seed": 0})
-    fill(shards, 0)
-    Path(shards.unfinished, "plan.json").write_text('{"see')
-    shards.begin({"seed": 0})
-    assert shards.notes() == {}
+def test_notes_that_were_cut_off_and_notes_of_nothing_do_not_count(tmp_path):
+    shards = Shards(f"{tmp_path}/out.jsonl", 3, "one")
+    shards.begin()
+    fill(shards, 0, 1, 2)
+    Path(shards.path(0) + ".notes").write_text('{"n')
+    Path(shards.path(1)).unlink()
+    assert set(shards.notes()) == {2}
 
 
-def test_moving_that_was_stopped_goes_on(tmp_path, monkeypatch):
-    shards = Shards(f"{tmp_path}/out.jsonl", 3)
-    shards.begin({})
+def test_what_was_not_written_is_not_published(tmp_path):
+    shards = Shards(f"{tmp_path}/out.jsonl", 3, "one")
+    shards.begin()
+    fill(shards, 0, 2)
+    for _ in range(2):  # nor the second time, when moving has begun
+        with pytest.raises(FileError, match="was not written"):
+            shards.publish()
+
+
+def stopped_while_moving(tmp_path, monkeypatch) -> Shards:
+    shards = Shards(f"{tmp_path}/out.jsonl", 3, "one")
+    shards.begin()
     fill(shards, 0, 1, 2)
     system = type(fsspec.filesystem("local"))
     move = system.mv
@@ -81,27 +92,39 @@ def test_moving_that_was_stopped_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(system, "mv", move_one)
     with pytest.raises(KeyboardInterrupt):
         shards.publish()
-    assert names(tmp_path) == [".out.jsonl.unfinished", "out-00000-of-00003.jsonl"]
     monkeypatch.undo()
-    shards.begin({})
+    assert names(tmp_path) == [".out.jsonl.one.unfinished", "out-00000-of-00003.jsonl"]
+    return shards
+
+
+def test_moving_that_was_stopped_goes_on(tmp_path, monkeypatch):
+    shards = stopped_while_moving(tmp_path, monkeypatch)
+    shards.begin()
     assert set(shards.notes()) == {0, 1, 2}
     shards.publish()
     assert names(tmp_path) == [f"out-0000{k}-of-00003.jsonl" for k in range(3)]
     assert (tmp_path / "out-00000-of-00003.jsonl").read_text() == "shard 0"
 
 
-def test_shards_of_another_number_are_not_mixed_with(tmp_path):
-    (tmp_path / "out-00000-of-00007.jsonl").touch()
-    with pytest.raises(FileError, match="from a run with 7 shards"):
-        Shards(f"{tmp_path}/out.jsonl", 2).begin({})
-    Shards(f"{tmp_path}/out.jsonl", 7).begin({})
-    Shards(f"{tmp_path}/other.jsonl", 2).begin({})
+def test_another_run_removes_what_was_moved_by_one_that_was_stopped(tmp_path, monkeypatch):
+    stopped_while_moving(tmp_path, monkeypatch)
+    Shards(f"{tmp_path}/out.jsonl", 2, "other").begin()
+    assert names(tmp_path) == [".out.jsonl.other.unfinished"]
+
+
+def test_shards_that_are_there_are_neither_replaced_nor_mixed_with(tmp_path):
+    (tmp_path / "out-00000-of-00002.jsonl").touch()
+    for n_shards in (2, 7):
+        with pytest.raises(FileError, match="is there already"):
+            Shards(f"{tmp_path}/out.jsonl", n_shards).begin()
+    assert names(tmp_path) == ["out-00000-of-00002.jsonl"]
+    Shards(f"{tmp_path}/other.jsonl", 2).begin()
 
 
 def test_a_place_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FileError, match=r"cannot write .*out\.jsonl"):
-        Shards(f"{tmp_path}/file/out.jsonl", 2).begin({})
+        Shards(f"{tmp_path}/file/out.jsonl", 2).begin()
     with pytest.raises(FileError, match="standard output is one file"):
         Shards("-", 2).check()
     with pytest.raises(FileError, match="cannot tell the kind"):

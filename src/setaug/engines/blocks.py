@@ -161,7 +161,9 @@ class BlockReader:
             for number, (start, end) in enumerate(found[:n_lines].tolist()):
                 if status[number] == jsonl.ACCEPTED and not _is_utf8(lines[start:end]):
                     status[number] = jsonl.DECLINED
-        return _Scanned(lines, found[:n_lines], status, spans[:n_lines], label_spans, label_starts[: n_lines + 1])
+        return _Scanned(
+            lines[:size], found[:n_lines], status, spans[:n_lines], label_spans, label_starts[: n_lines + 1]
+        )
 
 
 @dataclass(frozen=True, slots=True)

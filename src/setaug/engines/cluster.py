@@ -12,9 +12,12 @@ of examples in those before.
 import logging
 import os
 import pickle
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from importlib.metadata import version
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -35,6 +38,7 @@ from setaug.examples import Skipped
 from setaug.orders.edges import Ints
 from setaug.orders.pairs import PairCounts, SpillingPairCounts
 from setaug.orders.statistics import SetBatch
+from setaug.urls import is_url
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -55,7 +59,7 @@ class RayEngine:
     workers
         How many tasks to run at once on this machine; one for each processor, unless told. A cluster decides itself.
     partition_size
-        About how many bytes of input a task reads at most. Compressed, CSV and Parquet files are read whole.
+        About how many bytes of input a task reads at most. Compressed and CSV files are read whole, and row groups.
 
     """
 
@@ -70,10 +74,18 @@ class RayEngine:
     def start(self, job: Job, progress: Progress | None) -> Iterator["RayRun"]:
         """Plan, and start Ray where it does not run yet."""
         partitions, states = plan_partitions(job.files, self.partition_size, at_least=job.shards or 1)
-        shards = Shards(job.target, job.shards or len(partitions))
+        # Workers may have another working folder.
+        partitions = [replace(part, file=replace(part.file, path=_absolute(part.file.path))) for part in partitions]
+        settings = (job.augmenter, job.columns, job.pair_format, list(job.carry), job.skip_bad)
+        key = repr((version("setaug"), settings, partitions, states))  # all that the bytes of a shard depend on
+        shards = Shards(_absolute(job.target), job.shards or len(partitions), sha256(key.encode()).hexdigest()[:16])
         shards.check()
         with _ray(self.workers):
-            yield RayRun(job, partitions, states, shards, progress)
+            yield RayRun(job, partitions, shards, progress)
+
+
+def _absolute(path: str) -> str:
+    return path if is_url(path) or path == "-" else os.path.abspath(path)
 
 
 @contextmanager
@@ -86,10 +98,11 @@ def _ray(workers: int | None) -> Iterator[None]:
         raise MissingExtraError("The engine ray", "ray") from None
     is_ours = not ray.is_initialized()
     if is_ours:
-        is_here = os.environ.get("RAY_ADDRESS", "local") == "local"
-        here: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if is_here else {}
-        ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
+        is_here = os.environ.get("RAY_ADDRESS", "") in ("", "local")
+        here: dict[str, Any] = {"address": "local", "num_cpus": workers, "include_dashboard": False} if is_here else {}
+        with _keeping_handlers():
+            ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # its errors are raised, too
     context = DataContext.get_current()
     wanted = [
         (context, "enable_progress_bars", False),
@@ -108,15 +121,26 @@ def _ray(workers: int | None) -> Iterator[None]:
             ray.shutdown()
 
 
+@contextmanager
+def _keeping_handlers() -> Iterator[None]:
+    """Keep what is done when the process is told to stop; Ray would do something else."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
+
+
 @dataclass(slots=True)
 class _Counted:
     """Say what a partition holds."""
 
-    n_rows: int
-    n_lines: int
-    n_repeated: int
-    labels: tuple[NDArray[np.uint8], Ints, Ints]
     bad: "_BadRows"
+    n_rows: int = 0
+    n_lines: int = 0
+    n_repeated: int = 0
+    labels: tuple[NDArray[np.uint8], Ints, Ints] | None = None
+    error: DataError | None = None
+    """What stopped the reading."""
 
 
 class _BadRows(Skipped):
@@ -139,7 +163,6 @@ class RayRun:
 
     job: Job
     partitions: Sequence[Partition]
-    states: Sequence[str]
     shards: Shards
     progress: Progress | None
     _n_rows: list[int] = field(default_factory=list)
@@ -150,11 +173,10 @@ class RayRun:
         n_lines = 0  # in the partitions before that are of the same file
         for partition, counted in zip(self.partitions, self._tasks(_count_labels, self.job), strict=True):
             n_lines = n_lines if partition.start else 0
+            if counted.error is not None:
+                raise _moved(counted.error, n_lines)
             for error in counted.bad.located:
-                located = DataError(error.problem, source=error.source, line=n_lines + (error.line or 0))
-                if not self.job.skip_bad:
-                    raise located
-                report.skipped.add(located)
+                report.skipped.add(_moved(error, n_lines))
             report.skipped.count += counted.bad.count - len(counted.bad.located)
             table.add_counts(*counted.labels)
             n_lines += counted.n_lines
@@ -178,7 +200,7 @@ class RayRun:
         n_shards = self.shards.n_shards
         cuts = [len(self.partitions) * k // n_shards for k in range(n_shards + 1)]
         first_rows = [0, *accumulate(self._n_rows)]
-        self.shards.begin(self._plan())
+        self.shards.begin()
         notes = self.shards.notes()
         missing = [k for k in range(n_shards) if k not in notes]
         groups = {
@@ -195,17 +217,6 @@ class RayRun:
             self._tell("writing", done, report.n_examples)
         self.shards.publish()
 
-    def _plan(self) -> dict[str, Any]:
-        """Say all that the bytes of a shard depend on."""
-        plan = {
-            key: repr(getattr(self.job, key)) for key in ("augmenter", "columns", "pair_format", "carry", "skip_bad")
-        }
-        return plan | {
-            "setaug": version("setaug"),
-            "partitions": [[part.file.path, part.file.kind, part.start, part.end] for part in self.partitions],
-            "states": self.states,
-        }
-
     def _tell(self, stage: str, done: int, total: int | None) -> None:
         if self.progress:
             self.progress(stage, done, total)
@@ -220,17 +231,17 @@ class RayRun:
         items: list[Any] = list(self.partitions if numbers is None else numbers)
         if not items:
             return
-        together = ray.put((function, shared, items))
-        rows = ray.data.from_items([{"number": k} for k in range(len(items))], override_num_blocks=len(items))
-        results = rows.map(_Task(together), num_cpus=_CPUS)
         try:
-            for row in results.iter_rows():
+            together = ray.put((function, shared, items))
+            rows = ray.data.from_items([{"number": k} for k in range(len(items))], override_num_blocks=len(items))
+            for row in rows.map(_Task(together), num_cpus=_CPUS).iter_rows():
                 result = pickle.loads(row["result"])
                 if isinstance(result, Exception):
                     raise result
                 yield result
         except RayError as error:
-            raise EngineError(f"Ray could not finish: {error}") from error
+            last = str(error).strip().rpartition("\n")[2]
+            raise EngineError(f"Ray could not finish: {last}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,21 +261,26 @@ class _Task:
         return {"result": pickle.dumps(result)}
 
 
-def _blocks(job: Job, partition: Partition, bad: _BadRows) -> Iterator[Block]:
+def _moved(error: DataError, n_lines: int) -> DataError:
+    """Tell the line of a bad row in its file, where so many stand before its partition."""
+    return DataError(error.problem, source=error.source, line=None if error.line is None else n_lines + error.line)
+
+
+def _blocks(job: Job, partition: Partition, bad: _BadRows | None) -> Iterator[Block]:
     reader = partition.part_of(job.reader(partition.file, bad))
     with partition.open() as stream, read_ahead(reader.read(stream)) as blocks:
         yield from blocks
 
 
 def _count_labels(job: Job, partition: Partition) -> _Counted:
-    table, bad = LabelTable(), _BadRows()
-    counted = _Counted(0, 0, 0, table.spelt(), bad)
-    for block in _blocks(job, partition, bad):
-        counted.n_repeated += table.number_sets(block)[1]
-        counted.n_rows += len(block)
-        counted.n_lines += block.n_lines
-        if bad.count and not job.skip_bad:
-            break
+    table, counted = LabelTable(), _Counted(_BadRows())
+    try:
+        for block in _blocks(job, partition, counted.bad if job.skip_bad else None):
+            counted.n_repeated += table.number_sets(block)[1]
+            counted.n_rows += len(block)
+            counted.n_lines += block.n_lines
+    except DataError as error:
+        counted.error = error
     counted.labels = table.spelt()
     return counted
 
@@ -275,6 +291,8 @@ def _sets(job: Job, partition: Partition, table: LabelTable) -> Iterator[tuple[B
     numbers = np.zeros(0, np.int32)
     for block in _blocks(job, partition, _BadRows()):
         batch, _ = own.number_sets(block)
+        if not len(batch):
+            continue
         numbers = np.append(numbers, table.find(own, len(numbers)))
         yield block, SetBatch(batch.starts, numbers[batch.ids])
 

@@ -18,6 +18,7 @@ from setaug.engines.blocks import BlockReader
 from setaug.engines.labels import LabelTable
 from setaug.engines.rewriting import Rewriter
 from setaug.engines.sources import SourceFile, find_files
+from setaug.engines.writers import check_rows
 from setaug.examples import Columns, Skipped
 from setaug.orders.edges import EdgeTable, Ints, edges_among, fixed
 from setaug.orders.orderings import OrderBatch
@@ -172,6 +173,7 @@ def augment_files(
         skip_bad=skip_bad,
         shards=shards,
     )
+    check_rows(target, job.pair_format)
     report = AugmentReport()
     start = perf_counter()
     with (engine or LocalEngine()).start(job, progress) as run:

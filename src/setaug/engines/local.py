@@ -10,7 +10,7 @@ import itertools
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -41,6 +41,8 @@ class LocalEngine:
     @contextmanager
     def start(self, job: Job, progress: Progress | None) -> Iterator["LocalRun"]:
         """Open the sources, and a temporary file."""
+        if job.shards is not None:
+            Shards(job.target, job.shards).check()
         with _reading(job.files) as files, tempfile.SpooledTemporaryFile(_SPILL_IN_MEMORY) as spill:
             yield LocalRun(job, files, Spill(cast(BinaryIO, spill)), progress)
 
@@ -136,8 +138,7 @@ def count_files(
 @contextmanager
 def _reading(files: Sequence[SourceFile]) -> Iterator["_Files"]:
     with ExitStack() as stack:
-        openers = [stack.enter_context(open_again(file.path)) for file in files]
-        yield _Files(openers, [file.kind for file in files])
+        yield _Files([stack.enter_context(open_again(file.path)) for file in files])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +146,13 @@ class _Files:
     """Open files from their starts, each time one is asked for."""
 
     openers: Sequence[Any]
-    kinds: Sequence[str]
+    sizes: list[int] = field(default_factory=list)
+    """How many bytes of each are to be read again."""
 
     @contextmanager
     def again(self) -> Iterator[BinaryIO]:
-        """Open those that are read again, JSON lines, as if they were one."""
-        stream = _Chain(opener for opener, kind in zip(self.openers, self.kinds, strict=True) if kind == "jsonl")
+        """Open them again, as if they were one."""
+        stream = _Chain(zip(self.openers, self.sizes, strict=True))
         try:
             yield cast(BinaryIO, stream)
         finally:
@@ -158,26 +160,29 @@ class _Files:
 
 
 class _Chain:
-    """Read files one behind the other."""
+    """Read so many bytes of each file, one behind the other; some may have grown since."""
 
-    def __init__(self, openers: Iterator[Any]) -> None:
-        self._openers = openers
+    def __init__(self, files: Iterator[tuple[Any, int]]) -> None:
+        self._files = files
         self._opened = ExitStack()
         self._stream: Any = None
+        self._left = 0
 
     def readinto(self, buffer: memoryview) -> int:
         """Fill a buffer as far as the file goes that is being read; give the number of bytes, zero at the end."""
-        while True:
-            if self._stream is not None and (n_read := self._stream.readinto(buffer)):
-                return int(n_read)
+        while not self._left:
             self.close()
-            if (opener := next(self._openers, None)) is None:
+            opener, self._left = next(self._files, (None, 0))
+            if opener is None:
                 return 0
-            self._stream = self._opened.enter_context(opener())
+            if self._left:
+                self._stream = self._opened.enter_context(opener())
+        n_read = int(self._stream.readinto(buffer[: self._left]))
+        self._left -= n_read
+        return n_read
 
     def close(self) -> None:
         """Close the file that is being read."""
-        self._stream = None
         self._opened.close()
 
 
@@ -188,26 +193,29 @@ def _number(
     table = LabelTable()
     n_sets = n_repeated = 0
     for opener, reader in zip(files.openers, readers, strict=True):
+        n_bytes = 0
         with opener() as stream, read_ahead(reader.read(stream)) as blocks:
             for block in blocks:
+                n_bytes += block.n_source_bytes
                 batch, n_dropped = table.number_sets(block)
                 spill.add(block, batch)
                 n_sets += len(block)
                 n_repeated += n_dropped
                 if progress:
                     progress("reading", n_sets, None)
+        files.sizes.append(n_bytes)
     table.finish()
     return table, n_sets, n_repeated
 
 
 def _cut(blocks: Iterable[tuple[Block, SetBatch]], ends: Sequence[int]) -> Generator[tuple[Block, SetBatch]]:
-    """Cut blocks so that each of the given numbers of rows ends one."""
+    """Cut blocks so that each of the given numbers of rows ends one; leave out those without rows."""
     done = 0
     for block, batch in blocks:
         cuts = [0, *(end - done for end in sorted(set(ends)) if done < end < done + len(batch)), len(batch)]
         for start, end in itertools.pairwise(cuts):
-            if end - start == len(batch):
-                yield block, batch
-            elif end > start:
+            if 0 < end - start < len(batch):
                 yield block.rows(start, end), batch.sets(start, end)
+            elif end > start:
+                yield block, batch
         done += len(batch)

@@ -12,7 +12,7 @@ from setaug.engines.blocks import BlockReader
 from setaug.engines.sources import SourceFile
 from setaug.errors import FileError
 from setaug.files import COMPRESSED, open_input, open_stored
-from setaug.urls import filesystem, told
+from setaug.urls import filesystem, telling
 
 _SEARCHED = 1 << 16
 
@@ -85,11 +85,10 @@ def _stored(file: SourceFile) -> tuple[int, str]:
     """Give the size of a file, and what changes when the file does."""
     if file.path == "-":
         raise FileError("standard input cannot be read by several workers; write it to a file first.")
-    system, name = filesystem(file.path)
-    try:
-        return int(system.size(name)), str(system.ukey(name))
-    except Exception as error:  # each service has errors of its own
-        raise FileError(f"cannot read {file.path}: {told(error)}.") from None
+    with telling("read", file.path):
+        system, name = filesystem(file.path)
+        size = int(system.size(name))
+        return size, f"{size} {system.ukey(name)}"
 
 
 def _line_start(stream: BinaryIO, at: int) -> int:

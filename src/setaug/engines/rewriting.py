@@ -84,7 +84,7 @@ class Rewriter:
             len(self.separator),
         )
         out = self._buffers.pop(0)
-        if bound > len(out):
+        if bound > len(out) or not out.flags.writeable:  # as it comes out of a pickle
             out = np.empty(bound + bound // 8, np.uint8)
         self._buffers.append(out)
         size = jsonl.put_pairs(

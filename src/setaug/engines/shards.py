@@ -1,23 +1,25 @@
 """Output in several files, of which none is in its place before all are whole.
 
-They are written into a folder beside their places, ``.NAME.unfinished``, and moved when the last of them is done. A
-run that was stopped leaves that folder; the next one goes on from it if it is asked for the same, and otherwise starts
-anew. Should the moving be stopped, the numbers in the names (``-00003-of-00016``) tell that some are missing.
+They are written into a folder beside their places, ``.NAME.KEY.unfinished``, and moved when the last of them is done.
+The key stands for all that their bytes depend on. A run that was stopped leaves that folder; the next one goes on from
+it if it is asked for the same, and otherwise removes it. Where there are shards already, nothing is written, so should
+the moving be stopped, the numbers in the names (``-00003-of-00016``) tell that some are missing.
 """
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 import orjson
 
 from setaug.errors import FileError
 from setaug.files import COMPRESSED, kind_of
-from setaug.urls import filesystem, told
+from setaug.urls import filesystem, telling
 
-_PLAN, _MOVING = "plan.json", "moving"
+_UNFINISHED, _NOTES, _MOVING = ".unfinished", ".notes", "moving"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +28,15 @@ class Shards:
 
     Examples
     --------
-    >>> shards = Shards("out/pairs.jsonl.zst", 16)
-    >>> shards.place(3), shards.path(3)
-    ('out/pairs-00003-of-00016.jsonl.zst', 'out/.pairs.jsonl.zst.unfinished/pairs-00003-of-00016.jsonl.zst')
+    >>> Shards("out/pairs.jsonl.zst", 16).place(3)
+    'out/pairs-00003-of-00016.jsonl.zst'
 
     """
 
     target: str
     n_shards: int
+    key: str = field(default_factory=lambda: uuid4().hex[:16])
+    """Tells runs apart; that of another run is another, unless it is given."""
 
     @property
     def _parts(self) -> tuple[str, str, str]:
@@ -57,90 +60,112 @@ class Shards:
     def unfinished(self) -> str:
         """The folder where they are until all are whole."""
         folder, stem, suffix = self._parts
-        return f"{folder}.{stem}{suffix}.unfinished"
+        return f"{folder}.{stem}{suffix}.{self.key}{_UNFINISHED}"
 
     def path(self, number: int) -> str:
         """Give the path of a shard until all are whole."""
-        return f"{self.unfinished}/{self.place(number).rpartition('/')[2]}"
+        return f"{self.unfinished}/{_name(self.place(number))}"
 
     @contextmanager
     def written(self) -> Iterator[list[str]]:
         """Give the paths to write to; afterwards the files are in their places, or gone after an error."""
-        self.begin(None)
+        self.begin()
         try:
             yield [self.path(number) for number in range(self.n_shards)]
-            self.publish()
         except BaseException:
-            self.clear()
+            with telling("write", self.target):
+                _remove(self.unfinished)
             raise
+        self.publish()
 
     def check(self) -> None:
-        """Refuse a place where shards stand that would seem to belong to these."""
-        folder, stem, suffix = self._parts
-        with _telling(self.target):
-            system, place = filesystem(folder or ".")
-            pattern = re.compile(rf"{re.escape(stem)}-\d{{5,}}-of-(\d{{5,}}){re.escape(suffix)}")
-            for path in system.ls(place, detail=False) if system.isdir(place) else []:
-                found = pattern.fullmatch(path.rpartition("/")[2])
-                if found and int(found[1]) != self.n_shards:
-                    raise FileError(f"{path} is from a run with {int(found[1])} shards; remove those, or name others.")
+        """Refuse a place where there are shards already: these would be mixed with them, or replace what is read."""
+        with telling("write", self.target):
+            if any(_exists(f"{left}/{_MOVING}") for left in self._left()):
+                return  # those in their places are of a run that was stopped
+            for place in self._in_place():
+                raise FileError(f"{place} is there already; remove such files, or choose another name.")
 
-    def begin(self, plan: object) -> None:
-        """Make the folder; one that is there stays as it is if it belongs to the same plan, and goes otherwise."""
+    def begin(self) -> None:
+        """Make the folder, if it is not there from the same run; remove what other runs left that were stopped."""
         self.check()
-        with _telling(self.target):
+        with telling("write", self.target):
+            for left in self._left():
+                if _name(left) != _name(self.unfinished):
+                    if _exists(f"{left}/{_MOVING}"):
+                        for place in self._in_place():
+                            _remove(place)
+                    _remove(left)
             system, unfinished = filesystem(self.unfinished)
-            written = orjson.dumps(plan)
-            noted = f"{unfinished}/{_PLAN}"
-            if plan is not None and system.exists(noted) and system.cat_file(noted) == written:
-                return
-            self.clear()
             system.makedirs(unfinished, exist_ok=True)
-            system.pipe_file(noted, written)
 
     def note(self, number: int, notes: dict[str, Any]) -> None:
         """Say that a shard is whole, and what there is to say about it."""
-        with _telling(self.target):
+        with telling("write", self.target):
             system, path = filesystem(self.path(number))
-            system.pipe_file(f"{path}.json", orjson.dumps(notes))
+            system.pipe_file(path + _NOTES, orjson.dumps(notes))
 
     def notes(self) -> dict[int, dict[str, Any]]:
         """Give what was said about the shards that are whole."""
         found = {}
-        with _telling(self.target):
+        with telling("write", self.target):
             system, unfinished = filesystem(self.unfinished)
-            for path in system.ls(unfinished, detail=False):
-                if path.endswith(".json") and not path.endswith(f"/{_PLAN}"):
-                    number = int(re.findall(r"-(\d{5,})-of-", path)[-1])
-                    found[number] = orjson.loads(system.cat_file(path))
+            names = {_name(path) for path in _listed(self.unfinished)}
+            for number in range(self.n_shards):
+                name = _name(self.place(number))
+                is_there = name in names or (_MOVING in names and _exists(self.place(number)))
+                if is_there and name + _NOTES in names:
+                    with suppress(orjson.JSONDecodeError):  # it was cut off
+                        found[number] = orjson.loads(system.cat_file(f"{unfinished}/{name}{_NOTES}"))
         return found
 
     def publish(self) -> None:
         """Move all shards to their places, and remove the folder."""
-        with _telling(self.target):
+        with telling("write", self.target):
             system, unfinished = filesystem(self.unfinished)
-            moving = f"{unfinished}/{_MOVING}"
-            was_moving = system.exists(moving)
-            system.pipe_file(moving, b"")
+            names = {_name(path) for path in _listed(self.unfinished)}
+            system.pipe_file(f"{unfinished}/{_MOVING}", b"moving\n")
             for number in range(self.n_shards):
-                path, place = filesystem(self.path(number))[1], filesystem(self.place(number))[1]
-                if not was_moving or system.exists(path):
-                    system.mv(path, place)
-        self.clear()
+                place = self.place(number)
+                if _name(place) in names:
+                    system.mv(filesystem(self.path(number))[1], filesystem(place)[1])
+                elif _MOVING not in names or not _exists(place):
+                    raise FileError(f"{place} was not written; is another run writing there?")
+            _remove(self.unfinished)
 
-    def clear(self) -> None:
-        """Remove the folder and what is in it."""
-        with _telling(self.target):
-            system, unfinished = filesystem(self.unfinished)
-            if system.exists(unfinished):
-                system.rm(unfinished, recursive=True)
+    def _left(self) -> list[str]:
+        """List the folders of all runs that were stopped, or are under way."""
+        folder, stem, suffix = self._parts
+        start, end = f".{stem}{suffix}.", _UNFINISHED
+        return [path for path in _listed(folder or ".") if _name(path).startswith(start) and path.endswith(end)]
+
+    def _in_place(self) -> list[str]:
+        """List the shards in their places, of any number."""
+        folder, stem, suffix = self._parts
+        pattern = re.compile(rf"{re.escape(stem)}-\d{{5,}}-of-\d{{5,}}{re.escape(suffix)}")
+        return [path for path in _listed(folder or ".") if pattern.fullmatch(_name(path))]
 
 
-@contextmanager
-def _telling(target: str) -> Iterator[None]:
-    try:
-        yield
-    except FileError:
-        raise
-    except Exception as error:  # each service has errors of its own
-        raise FileError(f"cannot write {target}: {told(error)}.") from None
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _listed(folder: str) -> list[str]:
+    """List what is in a folder, by paths or addresses that can be opened."""
+    system, place = filesystem(folder)
+    if not system.isdir(place):
+        return []
+    system.invalidate_cache(place)
+    inside = [_name(path.rstrip("/")) for path in system.ls(place, detail=False)]
+    return [f"{folder.rstrip('/')}/{name}" for name in inside]
+
+
+def _exists(path: str) -> bool:
+    system, place = filesystem(path)
+    return bool(system.exists(place))
+
+
+def _remove(path: str) -> None:
+    system, place = filesystem(path)
+    if system.exists(place):
+        system.rm(place, recursive=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from setaug.errors import FileError
 from setaug.files import display_name, kind_of
-from setaug.urls import filesystem, is_url
+from setaug.urls import filesystem, is_url, telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,16 @@ def _expand(source: str, kind: str | None) -> list[str]:
 def _is_folder(source: str) -> bool:
     if not is_url(source):
         return os.path.isdir(source)
-    system, name = filesystem(source)
-    return bool(system.isdir(name))
+    with telling("read", source):
+        system, name = filesystem(source)
+        return bool(system.isdir(name))
 
 
 def _in_folder(folder: str, kind: str | None) -> Iterator[str]:
-    system, start = filesystem(folder)
-    for path in system.find(start):
+    with telling("read", folder):
+        system, start = filesystem(folder)
+        paths = system.find(start)
+    for path in paths:
         inside = path[len(start) :].strip("/")
         if not any(part.startswith((".", "_")) for part in inside.split("/")) and (kind or _has_kind(inside)):
             yield f"{folder.rstrip('/')}/{inside}"

@@ -25,9 +25,7 @@ def open_rows(target: str | Path, pair_format: PairFormat, carry: Sequence[str])
     Writing goes on in another thread while the caller prepares the next lines, so lines must stay as they are until
     the call after next.
     """
-    kind = kind_of(target)
-    if kind in ("csv", "tsv") and pair_format.is_chat:
-        raise FileError(f"{target}: chat messages do not fit into a {kind.upper()} cell; write .jsonl or .parquet.")
+    kind = check_rows(target, pair_format)
     with open_output(target) as stream:
         match kind:
             case "jsonl":
@@ -40,8 +38,16 @@ def open_rows(target: str | Path, pair_format: PairFormat, carry: Sequence[str])
                 yield _delimited(stream, [*pair_format.names, *carry], "\t" if kind == "tsv" else ",")
 
 
+def check_rows(target: str | Path, pair_format: PairFormat) -> str:
+    """Give the kind of a file; raise if it cannot hold the pairs."""
+    kind = kind_of(target)
+    if kind in ("csv", "tsv") and pair_format.is_chat:
+        raise FileError(f"{target}: chat messages do not fit into a {kind.upper()} cell; write .jsonl or .parquet.")
+    return kind
+
+
 def _rows(lines: memoryview) -> Iterator[dict[str, Any]]:
-    return map(orjson.loads, lines.tobytes().splitlines())
+    return map(orjson.loads, lines.tobytes().split(b"\n")[:-1])
 
 
 def _delimited(stream: BinaryIO, names: Sequence[str], separator: str) -> Write:
