@@ -77,8 +77,9 @@ class RayEngine:
         # Workers may have another working folder.
         partitions = [replace(part, file=replace(part.file, path=_absolute(part.file.path))) for part in partitions]
         settings = (job.augmenter, job.columns, job.pair_format, list(job.carry), job.skip_bad)
-        key = repr((version("setaug"), settings, partitions, states))  # all that the bytes of a shard depend on
-        shards = Shards(_absolute(job.target), job.shards or len(partitions), sha256(key.encode()).hexdigest()[:16])
+        n_shards = job.shards or len(partitions)
+        known = repr((version("setaug"), settings, partitions, states, n_shards))  # all that a shard depends on
+        shards = Shards(_absolute(job.target), n_shards, sha256(known.encode()).hexdigest()[:16])
         shards.check()
         with _ray(self.workers):
             yield RayRun(job, partitions, shards, progress)
