@@ -257,3 +257,12 @@ def test_the_driver_is_stopped_and_the_next_run_goes_on(how: signal.Signals, tmp
     for name, before in whole.items():
         after = (tmp_path / name).stat()
         assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns), "it was written again"
+
+
+def test_an_address_that_makes_no_sense_is_one_line(tmp_path: Path) -> None:
+    source = write(tmp_path / "in.jsonl", rows(10))
+    command = [sys.executable, "-m", "setaug", "augment", source, "-o", tmp_path / "out.jsonl", "--engine", "ray"]
+    run = subprocess.run(command, env=os.environ | {"RAY_ADDRESS": "nonsense:x"}, capture_output=True, check=False)
+    assert run.returncode == 2
+    assert run.stderr.decode().splitlines()[-1].startswith("setaug augment: Ray cannot be started or reached: ")
+    assert os.listdir(tmp_path) == ["in.jsonl"]

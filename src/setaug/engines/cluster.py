@@ -101,8 +101,11 @@ def _ray(workers: int | None) -> Iterator[None]:
     if is_ours:
         is_here = os.environ.get("RAY_ADDRESS", "") in ("", "local")
         here: dict[str, Any] = {"address": "local", "num_cpus": workers, "include_dashboard": False} if is_here else {}
-        with _keeping_handlers():
-            ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
+        try:
+            with _keeping_handlers():
+                ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
+        except Exception as error:
+            raise EngineError(f"Ray cannot be started or reached: {_last_line(error)}") from error
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # its errors are raised, too
     context = DataContext.get_current()
     wanted = [
@@ -120,6 +123,10 @@ def _ray(workers: int | None) -> Iterator[None]:
             setattr(whose, name, value)
         if is_ours:
             ray.shutdown()
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().rpartition("\n")[2]
 
 
 @contextmanager
@@ -241,8 +248,7 @@ class RayRun:
                     raise result
                 yield result
         except RayError as error:
-            last = str(error).strip().rpartition("\n")[2]
-            raise EngineError(f"Ray could not finish: {last}") from error
+            raise EngineError(f"Ray could not finish: {_last_line(error)}") from error
 
 
 @dataclass(frozen=True, slots=True)
