@@ -124,12 +124,11 @@ def ask(
 
 
 def _run(start: Callable[[], Any]) -> None:
-    """Run it to its end, also where (as in a notebook) this thread runs something already."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(start())
-        return
+    """Run it to its end in a thread of its own.
+
+    This one may run something already (as in a notebook), and signals come here: in the middle of the loop, what they
+    raise would leave its tasks in disorder.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
