@@ -153,15 +153,16 @@ def _name(path: str) -> str:
 def _listed(folder: str) -> list[str]:
     """List what is in a folder, by paths or addresses that can be opened."""
     system, place = filesystem(folder)
+    system.invalidate_cache()  # others write there
     if not system.isdir(place):
         return []
-    system.invalidate_cache(place)
     inside = [_name(path.rstrip("/")) for path in system.ls(place, detail=False)]
     return [f"{folder.rstrip('/')}/{name}" for name in inside]
 
 
 def _exists(path: str) -> bool:
     system, place = filesystem(path)
+    system.invalidate_cache()
     return bool(system.exists(place))
 
 
