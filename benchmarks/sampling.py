@@ -15,8 +15,7 @@ import numpy as np
 import torch
 
 from setaug import Decoding, Example, SetGenerator, read_examples, score_sets
-from setaug.decoding.calibration import Calibration
-from setaug.decoding.choice import best_for_f1, choose, label_shares
+from setaug.decoding.vote import Calibration, best_for_f1, choose, label_shares
 
 Sets = list[tuple[str, ...]]
 
@@ -31,7 +30,7 @@ class Drawn:
         self.written = writer.write(texts, decoding, n_each=n_each)
         self.sets: list[Sets] = [[one.labels for one in ones] for ones in self.written]
         self.shares = [label_shares(sets) for sets in self.sets]
-        self.sizes = writer.sizes(texts, decoding) if model.augmenter.size else None
+        self.sizes = writer.sizes(texts, decoding) if model.augmenter.with_size else None
         self.weights = [weigh(model, text, ones) for text, ones in zip(texts, self.written, strict=True)]
 
     def choose(self, way: str, probabilities: Sequence[Any] | None = None, threshold: float = 0.5) -> Sets:
@@ -68,7 +67,7 @@ def best_threshold(dev: Drawn) -> float:
 
 
 def f1(found: Sets, gold: Sequence[Any]) -> float:
-    return score_sets(found, gold).samples_f1
+    return score_sets(gold, found).samples_f1
 
 
 def main() -> None:
@@ -128,7 +127,7 @@ def brier(shares: Sequence[Any], gold: Sequence[Any]) -> float:
 
 
 def show(name: str, found: Sets, gold: Sequence[Any]) -> None:
-    scores = score_sets(found, gold)
+    scores = score_sets(gold, found)
     numbers = " ".join(
         f"{100 * value:6.1f}" for value in (scores.samples_f1, scores.macro_f1, scores.micro_f1, scores.jaccard)
     )

@@ -30,9 +30,9 @@ import data
 import numpy as np
 
 from setaug.engines import augment_files
-from setaug.orders import SetBatch, pairs
+from setaug.orders import SetBatch, pair_counts
 from setaug.orders.kernels import pair_keys
-from setaug.orders.pairs import add_counts
+from setaug.orders.pair_counts import add_counts
 
 CHUNK = 100_000
 
@@ -78,16 +78,16 @@ def augment(source: Path, target: Path, *options: str) -> float:
 def augment_here(few: Path, source: Path, target: Path, repeat: int) -> None:
     """Augment in this process; print four kinds of seconds, megabytes at the peak, and how many pairs were counted."""
     n_undecided = 0
-    all_parts = pairs.SpillingPairCounts.parts
+    all_parts = pair_counts.SpillingPairCounts.parts
 
-    def parts(self: pairs.SpillingPairCounts) -> Iterator[Any]:
+    def parts(self: pair_counts.SpillingPairCounts) -> Iterator[Any]:
         nonlocal n_undecided
         n_undecided = 0
         for keys, counts in all_parts(self):
             n_undecided += len(keys)
             yield keys, counts
 
-    pairs.SpillingPairCounts.parts = parts
+    pair_counts.SpillingPairCounts.parts = parts
     augment_files(few, target)
     times = []
     for _ in range(repeat):
@@ -108,7 +108,7 @@ def row(*cells: object) -> None:
 
 def grow(folder: Path, cases: list[tuple[str, dict[str, int]]]) -> None:
     few, source, target = folder / "few.jsonl", folder / "in.jsonl", folder / "out.jsonl"
-    generate(few, 1000)
+    generate(few, 20_000)  # more than `local.SMALL_INPUT`, so that the loops are compiled
     row(
         "case",
         "input MB",
@@ -158,8 +158,8 @@ def count_pairs(way: str, *, are_many: bool) -> None:
         n_pairs = len(counter)
     else:
         if way == "arrays":
-            pairs.MAX_IN_MEMORY = 1 << 40
-        with pairs.SpillingPairCounts() as counted:
+            pair_counts.MAX_IN_MEMORY = 1 << 40
+        with pair_counts.SpillingPairCounts() as counted:
             for at in range(0, len(batch), 5000):
                 part = batch.sets(at, min(at + 5000, len(batch)))
                 counted.add(pair_keys(part.starts, part.ids))

@@ -2,10 +2,13 @@
 
     OMP_NUM_THREADS=1 python benchmarks/serving.py load [--seconds 10] [--clients 1 8 64]
     OMP_NUM_THREADS=1 python benchmarks/serving.py labels [--labels 10000] [--examples 100000]
+    OMP_NUM_THREADS=1 python benchmarks/serving.py attack [--seconds 60] [--clients 64]
+    OMP_NUM_THREADS=1 python benchmarks/serving.py bounds
 
 ``load`` asks for sets of single texts, compares each answer with the model's own, and then asks more than the server
 lets wait: it has to turn requests away, stay up, and recover. ``labels`` times what the page asks for where there
-are many labels. Clients and server share the machine.
+are many labels. ``attack`` compares good clients alone with good clients beside hostile ones. ``bounds`` fills the
+server with the largest and the most awkward files that it takes. Clients and server share the machine.
 """
 
 import argparse
@@ -15,14 +18,16 @@ import os
 import re
 import shutil
 import signal
+import stat
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
@@ -30,35 +35,73 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
+import psutil
 
 from setaug.sample import sample_examples
 
 TEXTS = [example.text for example in sample_examples(200, seed=5)]
 
 
+@dataclass(frozen=True)
+class Running:
+    """A server that runs."""
+
+    place: str
+    pid: int
+    folder: Path
+    """Its temporary files."""
+
+    def memory(self) -> int:
+        """Return its resident memory in bytes."""
+        return int(psutil.Process(self.pid).memory_info().rss)
+
+    def disk(self) -> int:
+        """Return the bytes of all files that it has open or named in its folder."""
+        sizes = {}
+        for path in (*self.folder.rglob("*"), *Path(f"/proc/{self.pid}/fd").iterdir()):
+            with suppress(OSError):
+                found = path.stat()
+                if found.st_dev == self.folder.stat().st_dev and stat.S_ISREG(found.st_mode):
+                    sizes[found.st_ino] = found.st_blocks * 512
+        return sum(sizes.values())
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[Running]:
+    """Run a server on a free port, with its log and its temporary files in a folder of its own."""
+    command = [sys.executable, "-m", "setaug", "serve", "--port", "0", *arguments]
+    with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile("r") as log:
+        with subprocess.Popen(command, stderr=open(log.name, "w"), env=os.environ | {"TMPDIR": folder}) as server:
+            try:
+                while not (line := log.readline()) and server.poll() is None:
+                    time.sleep(0.05)
+                found = re.match(r"http://(\S+)/", line)
+                if found is None:
+                    sys.exit(line)
+                yield Running(found[1], server.pid, Path(folder))
+            finally:
+                server.send_signal(signal.SIGTERM)
+        failures = [line for line in log if "Traceback" in line or "ERROR" in line]
+        print(f"{'failures in the log':31} {len(failures):8}", *failures[:3])
+
+
 @contextmanager
 def serving(*arguments: str) -> Iterator[str]:
-    """Run a server on a free port; give its address."""
-    command = [sys.executable, "-m", "setaug", "serve", "--port", "0", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        try:
-            line = server.stderr.readline() if server.stderr else ""
-            found = re.match(r"http://(\S+)/", line)
-            if found is None:
-                sys.exit(line)
-            yield found[1]
-        finally:
-            server.send_signal(signal.SIGTERM)
+    """Run a server; give its address."""
+    with running(*arguments) as server:
+        yield server.place
 
 
 class Client:
     """Ask one thing after the other over one connection."""
 
-    def __init__(self, place: str) -> None:
-        self.place = urlsplit(f"//{place}")
+    def __init__(self, place: str, address: str = "127.0.0.1") -> None:
+        self.place, self.address = urlsplit(f"//{place}"), address
 
     async def __aenter__(self) -> "Client":
-        self.reader, self.writer = await asyncio.open_connection(self.place.hostname, self.place.port)
+        self.reader, self.writer = await asyncio.open_connection(
+            self.place.hostname, self.place.port, local_addr=(self.address, 0), limit=1 << 20
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -66,7 +109,7 @@ class Client:
 
     async def ask(self, path: str, body: object = None) -> tuple[int, bytes]:
         """Send a request; give status and content."""
-        content = b"" if body is None else json.dumps(body).encode()
+        content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         head = f"{'GET' if body is None else 'POST'} {path} HTTP/1.1\r\nHost: {self.place.netloc}\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         self.writer.write(head.encode() + content)
@@ -86,11 +129,11 @@ class Tally:
 
 async def ask_many(place: str, n_clients: int, seconds: float, expected: dict[str, object], n_texts: int = 1) -> Tally:
     """Let clients ask for sets, each as soon as it has an answer, and compare the answers with those expected."""
-    tally, numbers = Tally(), count()
+    tally, numbers, addresses = Tally(), count(), count(1)
     until = time.perf_counter() + seconds
 
     async def one() -> None:
-        async with Client(place) as client:
+        async with Client(place, f"127.1.0.{next(addresses)}") as client:
             while time.perf_counter() < until:
                 first = next(numbers)
                 texts = [TEXTS[(first + at) % len(TEXTS)] for at in range(n_texts)]
@@ -119,13 +162,21 @@ def report(name: str, tally: Tally, seconds: float) -> None:
     print(f"{name:31} {rate:8.1f}/s  p50 {1000 * middle:7.1f} ms  p95 {1000 * late:7.1f} ms  {kept}", flush=True)
 
 
-def load(options: argparse.Namespace, folder: Path) -> None:
+def train(folder: Path) -> tuple[Path, dict[str, object]]:
+    """Train a tiny model; give its folder, and its own answers."""
     from setaug.models import SetGenerator, TrainingSettings, load_model
 
     model = folder / "tiny"
     SetGenerator("tiny", training=TrainingSettings(epochs=2, seed=1)).fit(list(sample_examples(200)), folder=model)
     own = load_model(model)
-    expected: dict[str, object] = {text: own.predict([text])[0].as_row() for text in TEXTS}
+    return model, {text: own.predict([text])[0].as_row() for text in TEXTS}
+
+
+def load(options: argparse.Namespace, folder: Path) -> None:
+    from setaug.models import load_model
+
+    model, expected = train(folder)
+    own = load_model(model)
     start = time.perf_counter()
     for text in TEXTS[:40]:
         own.predict([text])
@@ -142,6 +193,148 @@ def load(options: argparse.Namespace, folder: Path) -> None:
         if not tally.outcomes["turned away"]:
             sys.exit("nothing was turned away")
         report("then 1 client", asyncio.run(ask_many(place, 1, 2.0, expected)), 2.0)
+
+
+async def ask_about_data(place: str, address: str, seconds: float) -> Tally:
+    """Upload a small file, look at its graph, download its pairs; again and again."""
+    tally, until = Tally(), time.perf_counter() + seconds
+    line = b'{"text": "x", "labels": ["a", "b"]}\n'
+    while time.perf_counter() < until:
+        try:
+            async with Client(place, address) as client:
+                start = time.perf_counter()
+                status, content = await client.ask("/api/datasets", line * 20)
+                if status == 201:
+                    path = f"/api/datasets/{json.loads(content)['id']}"
+                    status, content = await client.ask(f"{path}/labels")
+                    is_right = json.loads(content).get("n") == 2
+                    status, content = await client.ask(f"{path}/augment?orders=0")
+                    is_right = is_right and content.count(b"\n") == 20
+                    tally.outcomes["right" if is_right else "wrong"] += 1
+                    tally.seconds.append(time.perf_counter() - start)
+                else:
+                    tally.outcomes["turned away" if status == 503 else "wrong"] += 1
+        except (OSError, EOFError):
+            tally.outcomes["lost"] += 1
+        await asyncio.sleep(0.5)
+    return tally
+
+
+def attack(options: argparse.Namespace, folder: Path) -> None:
+    """Compare good clients alone with good clients beside one hostile client of each kind."""
+    model, expected = train(folder)
+    with running(str(model)) as server:
+        asyncio.run(ask_many(server.place, options.clients, 3.0, expected))  # warm
+        start = server.memory()
+        late = {}
+        for name in ("alone", "attacked", "alone again", "attacked again")[: 2 * options.rounds]:
+            with watching(server) as peaks, attacking(server.place, name.startswith("attacked"), options.only):
+                good, data = asyncio.run(ask_both(server.place, options.clients, options.seconds, expected))
+            report(f"{name}: sets", good, options.seconds)
+            report(f"{name}: data", data, options.seconds)
+            print(f"{'':31} memory {peaks[0] / 1e6:.0f} MB (start {start / 1e6:.0f}), disk {peaks[1] / 1e6:.0f} MB")
+            late[name] = np.quantile(good.seconds, 0.95)
+            bad = {one: n for one, n in (good.outcomes + data.outcomes).items() if one != "right" and n}
+            if bad:
+                print(f"{'':31} good requests that failed: {bad}")
+            if name.startswith("attacked"):
+                print(f"{'':31} p95 is {late[name] / late[name.replace('attacked', 'alone')]:.2f} times that alone")
+        client = asyncio.run(ask_once(server.place, "/metrics")).decode()
+        print(*re.findall(r"^setaug_connections\w* .*", client, re.M), sep=", ")
+
+
+async def ask_once(place: str, path: str) -> bytes:
+    async with Client(place) as client:
+        return (await client.ask(path))[1]
+
+
+async def ask_both(place: str, n_clients: int, seconds: float, expected: dict[str, object]) -> tuple[Tally, Tally]:
+    good, data = await asyncio.gather(
+        ask_many(place, n_clients, seconds, expected), ask_about_data(place, "127.1.1.1", seconds)
+    )
+    return good, data
+
+
+@contextmanager
+def watching(server: Running) -> Iterator[list[int]]:
+    """Note the most memory and disk that a server takes."""
+    peaks, is_over = [0, 0], threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(0.2):
+            peaks[:] = max(peaks[0], server.memory()), max(peaks[1], server.disk())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield peaks
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@contextmanager
+def attacking(place: str, is_on: bool, only: list[str] | None) -> Iterator[None]:
+    """Run hostile clients in a process of their own."""
+    if not is_on:
+        yield
+        return
+    command = [sys.executable, str(Path(__file__).with_name("hostile.py")), place, *(only or [])]
+    with subprocess.Popen(command) as run:
+        try:
+            time.sleep(2)
+            yield
+        finally:
+            run.terminate()
+
+
+def bounds(options: argparse.Namespace, folder: Path) -> None:
+    """Fill a server with the largest files that it takes, in several shapes, and print what it takes itself."""
+    for name, content in awkward_files():
+        with running() as server, watching(server) as peaks:
+            start = server.memory()
+            statuses = asyncio.run(fill(server.place, content))
+            time.sleep(0.5)
+            print(
+                f"{name:31} +{(peaks[0] - start) / 1e6:6.0f} MB memory, {peaks[1] / 1e6:6.0f} MB disk  {statuses}",
+                flush=True,
+            )
+
+
+def awkward_files() -> Iterator[tuple[str, bytes]]:
+    size = 50 << 20
+
+    def repeated(line: bytes) -> bytes:
+        return line * (size // len(line))
+
+    sets = (b",".join(b'"%d"' % (25 * at + k) for k in range(25)) for at in range(13_000))
+    yield "3.9 million different pairs", b"".join(b'{"text":"","labels":[%s]}\n' % labels for labels in sets)
+    yield "20,000 labels in a set", b'{"text":"","labels":[%s]}\n' % b",".join(b'"%d"' % at for at in range(20_000))
+    yield "long texts", repeated(b'{"text":"%s","labels":["a","b"]}\n' % (b"x" * 5000))
+    yield "texts with an emoji", repeated(b'{"text":"\xf0\x9f\x8e\xbe%s","labels":["a","b"]}\n' % (b"x" * 500))
+    yield "other fields", repeated(b'{"text":"","labels":[],"x":[%s0]}\n' % (b"{}," * 100_000))
+    yield "different labels", b"".join(b'{"text":"","labels":["%d"]}\n' % at for at in range(1_600_000))
+    yield "empty examples", repeated(b'{"text":"","labels":[]}\n')
+
+
+async def fill(place: str, content: bytes) -> Counter[str]:
+    """Upload a file from several addresses at once, and ask for all that can be computed about it."""
+    statuses: Counter[str] = Counter()
+
+    async def one(address: str) -> None:
+        with suppress(OSError, EOFError):
+            async with Client(place, address) as client:
+                status, answer = await client.ask("/api/datasets", content)
+                statuses[f"upload {status}"] += 1
+                if status != 201:
+                    return
+                path = f"/api/datasets/{json.loads(answer)['id']}"
+                for what in ("graph", "statistics?diagnosis=false", "augment?orders=20"):
+                    status, _ = await client.ask(f"{path}/{what}")
+                    statuses[f"{what.split('?')[0]} {status}"] += 1
+
+    await asyncio.gather(*(one(f"127.2.0.{at}") for at in range(1, 4)))
+    return statuses
 
 
 def make_examples(n_labels: int, n_examples: int, seed: int = 0) -> Iterator[dict[str, object]]:
@@ -236,10 +429,16 @@ def main() -> None:
     command = commands.add_parser("labels")
     command.add_argument("--labels", type=int, default=10_000)
     command.add_argument("--examples", type=int, default=100_000)
+    command = commands.add_parser("attack")
+    command.add_argument("--seconds", type=float, default=60.0)
+    command.add_argument("--clients", type=int, default=64)
+    command.add_argument("--rounds", type=int, default=1)
+    command.add_argument("--only", nargs="*", help="kinds of hostile clients; see hostile.py")
+    commands.add_parser("bounds")
     options = parser.parse_args()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     with tempfile.TemporaryDirectory() as folder:
-        {"load": load, "labels": labels}[options.command](options, Path(folder))
+        {"load": load, "labels": labels, "attack": attack, "bounds": bounds}[options.command](options, Path(folder))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from setaug import LabelStatistics
-from setaug.orders import EdgeTable, Extensions, OrderBatch, SetBatch, Stream, Thresholds, make_ordering
+from setaug.orders import EdgeTable, LinearExtensions, OrderBatch, SetBatch, Stream, Thresholds, make_ordering
 
 # The first call of a compiled loop may take seconds, and a run must be repeatable.
 settings.register_profile("setaug", deadline=None, derandomize=True, database=None)
@@ -136,12 +136,12 @@ def order_poset(
 
 
 def draw_counted(size: int, edges: Edges, n: int, *, seed: int = 11) -> list[tuple[int, ...]]:
-    extensions = Extensions(size, edges)
+    extensions = LinearExtensions(size, edges)
     return [tuple(extensions.draw(Stream(seed, i))) for i in range(n)]
 
 
 def draw_huber(size: int, edges: Edges, n: int, *, seed: int = 12) -> list[tuple[int, ...]]:
-    extensions = Extensions(size, edges, max_states=0)
+    extensions = LinearExtensions(size, edges, max_states=0)
     return [tuple(extensions.draw(Stream(seed, i))) for i in range(n)]
 
 

@@ -1,10 +1,13 @@
 """SetAugmenter: the number, order and content of pairs."""
 
+from fractions import Fraction
+from inspect import signature
 from itertools import islice
 
 import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 from hypothesis import given
+from sklearn.base import clone
 
 from setaug import Example, Pair, SetAugmenter
 from setaug.augmenter import FORMATS, PairFormat
@@ -17,6 +20,26 @@ SAMPLE = list(sample_examples(200))
 
 def examples_of(corpus: list[list[str]]) -> list[Example]:
     return [Example(f"text {number}", tuple(labels)) for number, labels in enumerate(corpus)]
+
+
+def test_parameters_follow_scikit_learn_s_contract() -> None:
+    augmenter = SetAugmenter(n_orders=1, min_pmi=Fraction(1, 2), with_size=False)
+    params = augmenter.get_params()
+    assert list(params) == list(signature(SetAugmenter).parameters)
+    assert augmenter.fit(SAMPLE).get_params() == params
+    assert [name for name in vars(augmenter) if name not in params] == ["statistics_"]
+    copied = clone(augmenter)
+    assert copied.get_params() == params
+    assert not hasattr(copied, "statistics_")
+    assert copied.set_params(n_orders=3, separator="; ") is copied
+    assert copied.get_params() == {**params, "n_orders": 3, "separator": "; "}
+
+
+def test_unknown_parameters_are_refused_and_none_is_set() -> None:
+    augmenter = SetAugmenter()
+    with pytest.raises(ValueError, match=r"parameter must be one of n_orders, .*, got 'size'"):
+        augmenter.set_params(n_orders=9, size=True)
+    assert augmenter.n_orders == 2
 
 
 @pytest.mark.parametrize("ordering", ORDERINGS)
@@ -71,7 +94,7 @@ def test_the_template_stands_around_the_text_and_braces_elsewhere_stay() -> None
 
 
 def test_size_and_separator_are_options() -> None:
-    augmenter = SetAugmenter(size=False, separator="; ", n_orders=0).fit(SAMPLE)
+    augmenter = SetAugmenter(with_size=False, separator="; ", n_orders=0).fit(SAMPLE)
     assert next(augmenter.augment([Example("", ("b", "a"))])).completion == "b; a"
 
 
@@ -110,9 +133,9 @@ def test_an_augmenter_that_is_not_fitted_says_so() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_orders": -1}, "n_orders must not be negative nor above 2\\*\\*63, got -1"),
-        ({"n_orders": 1.5}, "n_orders must be a whole number, got 1.5"),
-        ({"random_state": True}, "random_state must be a whole number, got True"),
+        ({"n_orders": -1}, "n_orders must be from 0 to 2\\*\\*63 - 1, got -1"),
+        ({"n_orders": 1.5}, "n_orders must be an integer, got 1.5"),
+        ({"random_state": True}, "random_state must be an integer, got True"),
         ({"ordering": "alphabetical"}, "ordering must be one of topological, .* got 'alphabetical'"),
         ({"sampler": "fast"}, "sampler must be one of uniform, quick, got 'fast'"),
         ({"template": "no place"}, "template must hold {text} exactly once, got 'no place'"),
@@ -146,7 +169,7 @@ def test_rows_of_each_format_hold_prompt_and_completion() -> None:
     ("name", "columns", "message"),
     [
         ("table", None, f"format must be one of {', '.join(FORMATS)}, got 'table'"),
-        ("columns", None, "needs the names of two columns"),
+        ("columns", None, "needs two column names"),
         ("chat", ("a", "b"), "no other format takes any"),
         ("columns", ("a", "a"), "the two columns must differ, got 'a' twice"),
     ],
@@ -158,7 +181,7 @@ def test_formats_that_make_no_sense_are_refused(name: str, columns: tuple[str, s
 
 @pytest.mark.parametrize(("name", "columns"), [("prompt-completion", None), ("columns", ("a", "b"))])
 def test_only_chats_have_a_system_message(name: str, columns: tuple[str, str] | None) -> None:
-    with pytest.raises(ValueError, match=f"only chat formats have a system message, and '{name}' is none"):
+    with pytest.raises(ValueError, match=f"only chat formats have a system message; got the format '{name}'"):
         PairFormat.named(name, columns, system="Be brief.")
 
 

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from setaug import DecodedSet, SetCodec
 from tests.strategies import any_label, any_text, label_lists, separators
 
-codecs = st.builds(SetCodec, separator=separators, size=st.booleans())
+codecs = st.builds(SetCodec, separator=separators, with_size=st.booleans())
 SIZED = SetCodec()
-UNSIZED = SetCodec(size=False)
+UNSIZED = SetCodec(with_size=False)
 
 
 @pytest.mark.parametrize(
@@ -31,15 +31,15 @@ UNSIZED = SetCodec(size=False)
         (SetCodec(separator=", "), ["a, b", "c"], r"2, a\, b, c"),
         (SetCodec(separator="\n"), ["a b", "c"], "2\na b\nc"),
         (SetCodec(separator="\n"), ["a\nb"], "1\na\\nb"),
-        (SetCodec(separator=" ", size=False), ["a b", "c"], r"a\sb c"),
+        (SetCodec(separator=" ", with_size=False), ["a b", "c"], r"a\sb c"),
         (SetCodec(separator="::"), ["a:b", "a::b", "a:"], r"3::a:b::a\::b::a\:"),
-        (SetCodec(separator="<sep>", size=False), ["a<sep>b", "<s", "s<e"], r"a\<sep>b<sep>\<s<sep>s<e"),
-        (SetCodec(separator="\u2003", size=False), ["a\u2003b", "c"], "a\\u2003b\u2003c"),
+        (SetCodec(separator="<sep>", with_size=False), ["a<sep>b", "<s", "s<e"], r"a\<sep>b<sep>\<s<sep>s<e"),
+        (SetCodec(separator="\u2003", with_size=False), ["a\u2003b", "c"], "a\\u2003b\u2003c"),
     ],
 )
 def test_labels_are_written_and_read(codec, labels, text):
     assert codec.encode(labels) == text
-    assert codec.decode(text) == DecodedSet(tuple(labels), len(labels) if codec.size else None)
+    assert codec.decode(text) == DecodedSet(tuple(labels), len(labels) if codec.with_size else None)
 
 
 @given(codecs, label_lists)
@@ -51,14 +51,14 @@ def test_labels_are_written_and_read(codec, labels, text):
 @example(SetCodec(separator="_"), ["_", "u_0041", "n_"])
 def test_whatever_is_written_is_read_back(codec, labels):
     decoded = codec.decode(codec.encode(labels))
-    assert decoded == DecodedSet(tuple(labels), len(labels) if codec.size else None)
-    assert decoded.agrees is codec.size
+    assert decoded == DecodedSet(tuple(labels), len(labels) if codec.with_size else None)
+    assert decoded.agrees is codec.with_size
 
 
 @given(codecs, label_lists)
 def test_a_label_is_written_the_same_wherever_it_stands(codec, labels):
     parts = [codec.encode_label(label) for label in labels]
-    front = [str(len(labels))] if codec.size else []
+    front = [str(len(labels))] if codec.with_size else []
     assert codec.encode(labels) == codec.separator.join([*front, *parts])
     for label, part in zip(labels, parts, strict=True):
         assert codec.decode(codec.separator.join([part, "x"])).labels == tuple(dict.fromkeys([label, "x"]))
@@ -67,9 +67,9 @@ def test_a_label_is_written_the_same_wherever_it_stands(codec, labels):
 
 @given(st.booleans(), label_lists, st.text(" \t", max_size=3), st.text(" \t\n", max_size=3))
 def test_white_space_around_a_separator_does_not_matter(size, labels, before, behind):
-    codec = SetCodec(size=size)
+    codec = SetCodec(with_size=size)
     text = codec.encode(labels)
-    loose = SetCodec(separator=f"{before}|{behind}", size=size)
+    loose = SetCodec(separator=f"{before}|{behind}", with_size=size)
     assert loose.decode(text) == codec.decode(text) == codec.decode(before + loose.encode(labels) + behind)
 
 
@@ -93,7 +93,7 @@ def test_reading_never_raises_and_accounts_for_every_part(codec, text):
     assert len(set(decoded.labels)) == len(decoded.labels)
     assert set(decoded.repeated) <= set(decoded.labels)
     assert all(label.strip() for label in decoded.labels)
-    assert decoded.size is None or (codec.size and decoded.size >= 0)
+    assert decoded.size is None or (codec.with_size and decoded.size >= 0)
     assert decoded.agrees is (decoded.size == len(decoded.labels))
     if "\\" not in text:  # then nothing is both a label and malformed
         n_parts = len(text.split(codec.mark)) if text.strip() else 0

@@ -11,7 +11,7 @@ from setaug import Example, LabelStatistics, OrderGraph, SetAugmenter, Threshold
 DATA = Path(os.environ.get("SETAUG_DATA", "../shared/data"))
 pytestmark = [
     pytest.mark.data,
-    pytest.mark.skipif(not DATA.is_dir(), reason=f"the benchmark data is not there: no folder {DATA}"),
+    pytest.mark.skipif(not DATA.is_dir(), reason=f"the dataset data is not there: no folder {DATA}"),
 ]
 
 

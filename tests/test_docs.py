@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TRAINING = {"distributed.md", "likelihood.md", "models.md", "trainers.md"}
 BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUNNER = """
 import contextlib, io, json, subprocess, sys
@@ -31,7 +33,16 @@ def blocks(document: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(document.read_text())
 
 
-@pytest.mark.parametrize("document", [path for path in DOCUMENTS if blocks(path)], ids=lambda path: path.name)
+def documents() -> list[Any]:
+    """List the documents with examples; some train for minutes."""
+    return [
+        pytest.param(path, id=path.name, marks=[pytest.mark.minutes] if path.name in TRAINING else [])
+        for path in DOCUMENTS
+        if blocks(path)
+    ]
+
+
+@pytest.mark.parametrize("document", documents())
 def test_examples_run(document: Path, tmp_path: Path) -> None:
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = os.environ | {"PATH": programs, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1"}

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import sys
+import tracemalloc
 from collections.abc import Iterator
 
 import orjson
@@ -27,8 +28,8 @@ from setaug import (
     as_examples,
     read_examples,
 )
-from setaug.examples import Columns, read_stream, shown
-from setaug.files import open_again
+from setaug.examples import Columns, _excerpt, read_stream, shown
+from setaug.storage import open_again
 from tests.strategies import any_label, any_text
 
 PACK = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor(write_checksum=True).compress}
@@ -335,9 +336,79 @@ def test_a_quoted_cell_that_never_ends_is_told(problem, rows):
     assert "line 2 of a.csv: " in problem("a.csv", b"text,labels\n" + rows)
 
 
+def test_the_lines_that_an_open_quote_swallows_are_named_and_counted(read, problem):
+    content = b'text,labels\na,x\n"b,y\n' + b"a,x\n" * 8
+    assert problem("a.csv", content) == (
+        "line 3 of a.csv: quotes that do not fit together (unexpected end of data); lines 3 to 11 were read as one row."
+    )
+    skipped = Skipped()
+    assert read("a.csv", content, skipped=skipped) == [Example("a", ("x",))]
+    assert (skipped.count, len(skipped.first)) == (9, 1)
+    skipped = Skipped()
+    assert read("a.csv", content + b'"c",z\na,x\n', skipped=skipped) == [Example("a", ("x",))] * 2
+    assert skipped.count == 10
+
+
+def test_a_header_that_is_no_utf8_is_told(problem):
+    message = r"line 1 of a.csv: invalid UTF-8 in b'\xe4'."
+    assert problem("a.csv", b"text,labels,\xe4\na,x,y\n") == message
+    assert problem("a.csv", b"text,labels,\xe4\na,x,y\n", skipped=Skipped()) == message
+
+
+def test_a_column_that_stands_twice_is_told(problem):
+    message = 'line 1 of a.csv: there are 2 columns "text"; rename all but one.'
+    assert problem("a.csv", b"text,labels,text\na,x,b\n") == message
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array([["x"]]), pa.array(["b"])], ["text", "labels", "text"])
+    out = io.BytesIO()
+    parquet.write_table(table, out)
+    assert problem("a.parquet", out.getvalue()) == 'a.parquet: there are 2 columns "text"; rename all but one.'
+
+
+def test_a_carriage_return_within_quotes_is_kept(read):
+    assert read("a.csv", b'text,labels\n"a\rb","x;\r\ny"\n') == [Example("a\rb", ("x", "y"))]
+
+
+def test_parquet_that_is_no_utf8_makes_bad_rows(read, problem):
+    texts = pa.array([b"a", b"b\xff", b"a"]).cast(pa.string(), safe=False)
+    out = io.BytesIO()
+    parquet.write_table(pa.table({"text": texts, "labels": [["x"]] * 3}), out)
+    assert problem("a.parquet", out.getvalue()) == r"""line 2 of a.parquet: invalid UTF-8 in "text": b'b\xff'."""
+    skipped = Skipped()
+    assert read("a.parquet", out.getvalue(), skipped=skipped) == [Example("a", ("x",))] * 2
+    assert skipped.count == 1
+
+
+def test_parquet_pages_are_checked(problem):
+    out = io.BytesIO()
+    rows = [{"text": f"text number {k}", "labels": ["x"]} for k in range(100)]
+    parquet.write_table(pa.Table.from_pylist(rows), out, write_page_checksum=True, compression="none")
+    damaged = out.getvalue().replace(b"text number 7", b"text number 8", 1)
+    assert "a.parquet: not a Parquet file that can be read" in problem("a.parquet", damaged, FileError)
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**70), 10**250, 1234567890123456789])
+def test_whole_numbers_are_exact(read, number):
+    (example,) = read("a.jsonl", json.dumps({"text": "a", "labels": [], "id": number, "n": {"m": [number]}}).encode())
+    assert (example.id, example.fields["n"]) == (number, {"m": [number]})
+
+
+@pytest.mark.parametrize("start", [b"", b" " * 5_000_000])
+def test_only_the_start_of_a_long_bad_line_is_looked_at(start):
+    line = start + '{"text": "é'.encode() + b"x" * 5_000_000
+    tracemalloc.start()
+    try:
+        assert _excerpt(line) == '{"text": "é' + "x" * 46 + "..."
+        assert tracemalloc.get_traced_memory()[1] < len(line) + 100_000
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize(
     "row",
     [
+        b'{"text": ' + b"[" * 1000 + b"]" * 1000 + b"}",
+        b'{"text": {"a\\u0085\\u2028": 1}}',
+        b'{"text": [' + b"1," * 100_000 + b"1]}",
         b'{"te\\nxt": 1}',
         '{"a\rb\u2028c": '.encode(),
         as_jsonl([{f"field {i}": i for i in range(500)}]),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from setaug import DataError, FileError
 from setaug.predictions import Prediction, read_predictions
+from setaug.terminal import json_line
 from tests.strategies import any_label, any_text, label_lists
 
 shares = st.floats(0, 1)
@@ -105,3 +106,18 @@ def test_a_damaged_archive_and_a_missing_file_are_file_errors(tmp_path: Path) ->
         list(read_predictions(path))
     with pytest.raises(FileError, match=r"cannot read .*: No such file"):
         list(read_predictions(tmp_path / "missing.jsonl"))
+
+
+def test_a_line_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setaug.examples.MAX_LINE", 1000)
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"labels": []}\n' + json.dumps({"labels": ["x" * 2000]}) + "\n")
+    with pytest.raises(DataError, match=r"^line 2 of p\.jsonl: longer than 1,000 bytes"):
+        list(read_predictions(path))
+
+
+@pytest.mark.parametrize("number", [2**64, -(10**30), 1234567890123456789])
+def test_an_id_is_exact_whatever_its_size(number: int, tmp_path: Path) -> None:
+    prediction = Prediction(labels=("é", '"\n'), id=number)
+    (tmp_path / "p.jsonl").write_bytes(json_line(prediction.as_row()) * 2)
+    assert list(read_predictions(tmp_path / "p.jsonl")) == [prediction] * 2

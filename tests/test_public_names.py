@@ -11,7 +11,7 @@ import setaug
 
 @pytest.mark.parametrize(
     "module",
-    ["setaug", "setaug.orders", "setaug.engines", "setaug.metrics", "setaug.benchmarks", "setaug.models", "setaug.web"],
+    ["setaug", "setaug.orders", "setaug.engines", "setaug.metrics", "setaug.datasets", "setaug.models", "setaug.web"],
 )
 def test_all_public_names_are_there(module: str) -> None:
     public = import_module(module)
@@ -36,8 +36,8 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     [
         "import setaug",
         "from setaug import SetAugmenter, SetCodec, diagnose, inspect_file",
-        "from setaug.benchmarks import load_benchmark",
-        "from setaug.pages.inspection import inspection_page",
+        "from setaug.datasets import load_dataset",
+        "from setaug.reporting.inspection import inspection_page",
     ],
 )
 def test_importing_needs_neither_torch_nor_datasets(names: str) -> None:

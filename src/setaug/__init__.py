@@ -7,13 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from setaug.analysis.diagnosis import Diagnosis, diagnose
+    from setaug.analysis.inspection import Inspection, inspect_examples, inspect_file
+    from setaug.analysis.likelihood import SetLikelihood
     from setaug.augmenter import SetAugmenter
     from setaug.codec import DecodedSet, SetCodec
-    from setaug.decoding.settings import Decoding
-    from setaug.diagnosis import Diagnosis, diagnose
-    from setaug.engines.cluster import RayEngine
-    from setaug.engines.jobs import augment_files
+    from setaug.engines.augment_files import augment_files
     from setaug.engines.local import LocalEngine
+    from setaug.engines.ray_engine import RayEngine
     from setaug.errors import (
         DataError,
         EndpointError,
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
         SetAugError,
     )
     from setaug.examples import Example, Pair, Skipped, as_examples, read_examples
-    from setaug.inspection import Inspection, inspect_examples, inspect_file
-    from setaug.likelihood import SetLikelihood
-    from setaug.linear import TfidfClassifier
     from setaug.metrics.report import Evaluation, evaluate
     from setaug.metrics.sets import SetScores, score_sets
     from setaug.metrics.significance import Comparison, compare_sets
@@ -35,13 +33,14 @@ if TYPE_CHECKING:
     from setaug.models.generator import SetGenerator
     from setaug.models.methods import load_model, make_model
     from setaug.models.search import SetSearch
-    from setaug.models.settings import TrainingSettings
+    from setaug.models.tfidf import TfidfClassifier
     from setaug.orders.edges import Thresholds
     from setaug.orders.graph import Edge, OrderGraph
     from setaug.orders.statistics import LabelStatistics
     from setaug.predictions import Prediction, read_predictions
     from setaug.prompting.endpoint import Endpoint
     from setaug.prompting.model import PromptedSetModel
+    from setaug.settings import Decoding, TrainingSettings
 
 __version__ = "0.1.0"
 
@@ -49,8 +48,8 @@ _HOMES = {
     "Comparison": "setaug.metrics.significance",
     "DataError": "setaug.errors",
     "DecodedSet": "setaug.codec",
-    "Decoding": "setaug.decoding.settings",
-    "Diagnosis": "setaug.diagnosis",
+    "Decoding": "setaug.settings",
+    "Diagnosis": "setaug.analysis.diagnosis",
     "Edge": "setaug.orders.graph",
     "Endpoint": "setaug.prompting.endpoint",
     "EndpointError": "setaug.errors",
@@ -58,7 +57,7 @@ _HOMES = {
     "Evaluation": "setaug.metrics.report",
     "Example": "setaug.examples",
     "FileError": "setaug.errors",
-    "Inspection": "setaug.inspection",
+    "Inspection": "setaug.analysis.inspection",
     "LabelStatistics": "setaug.orders.statistics",
     "LocalEngine": "setaug.engines.local",
     "MissingExtraError": "setaug.errors",
@@ -67,29 +66,29 @@ _HOMES = {
     "Pair": "setaug.examples",
     "Prediction": "setaug.predictions",
     "PromptedSetModel": "setaug.prompting.model",
-    "RayEngine": "setaug.engines.cluster",
+    "RayEngine": "setaug.engines.ray_engine",
     "SetAugError": "setaug.errors",
     "SetAugmenter": "setaug.augmenter",
-    "SetClassifier": "setaug.models.classifier",
+    "SetClassifier": "setaug.models",
     "SetCodec": "setaug.codec",
-    "SetConstraint": "setaug.models.constraint",
-    "SetGenerator": "setaug.models.generator",
-    "SetLikelihood": "setaug.likelihood",
+    "SetConstraint": "setaug.models",
+    "SetGenerator": "setaug.models",
+    "SetLikelihood": "setaug.analysis.likelihood",
     "SetScores": "setaug.metrics.sets",
-    "SetSearch": "setaug.models.search",
+    "SetSearch": "setaug.models",
     "Skipped": "setaug.examples",
-    "TfidfClassifier": "setaug.linear",
+    "TfidfClassifier": "setaug.models",
     "Thresholds": "setaug.orders.edges",
-    "TrainingSettings": "setaug.models.settings",
+    "TrainingSettings": "setaug.settings",
     "as_examples": "setaug.examples",
-    "augment_files": "setaug.engines.jobs",
+    "augment_files": "setaug.engines.augment_files",
     "compare_sets": "setaug.metrics.significance",
-    "diagnose": "setaug.diagnosis",
+    "diagnose": "setaug.analysis.diagnosis",
     "evaluate": "setaug.metrics.report",
-    "inspect_examples": "setaug.inspection",
-    "inspect_file": "setaug.inspection",
-    "load_model": "setaug.models.methods",
-    "make_model": "setaug.models.methods",
+    "inspect_examples": "setaug.analysis.inspection",
+    "inspect_file": "setaug.analysis.inspection",
+    "load_model": "setaug.models",
+    "make_model": "setaug.models",
     "read_examples": "setaug.examples",
     "read_predictions": "setaug.predictions",
     "score_sets": "setaug.metrics.sets",

@@ -1,51 +1,53 @@
-"""SETAUG as data augmentation: examples in, prompt-completion pairs out."""
+"""SETAUG as data augmentation: from examples to prompt-completion pairs."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Self
 
 import orjson
 
+from setaug import registry
 from setaug.codec import SetCodec
 from setaug.examples import Columns, Data, Example, Pair, as_examples
+from setaug.orders.arrays import SetBatch
 from setaug.orders.edges import EdgeTable, Number, Thresholds
 from setaug.orders.graph import OrderGraph
-from setaug.orders.orderings import ORDERINGS, SAMPLERS, Ordering, make_ordering
-from setaug.orders.statistics import LabelStatistics, SetBatch
+from setaug.orders.orderings import Ordering, make_ordering
+from setaug.orders.statistics import LabelStatistics
 
 _BATCH = 1024
-"""So many examples are ordered at once."""
+"""How many examples are ordered at once."""
 
 
 @dataclass(kw_only=True, eq=False)
 class SetAugmenter:
-    """Turn examples into pairs that teach a model to write sets.
+    """Turns examples into pairs from which a model learns to write sets.
 
-    Per example it gives the labels in the order given, then in `n_orders` further orders.
+    The pairs of an example have its labels in the given order, then in `n_orders` other orders. Parameters follow
+    scikit-learn's contract: they are stored unchanged, and `fit` learns only ``statistics_``.
 
     Parameters
     ----------
     n_orders
-        How many orders to add per example.
+        The number of orders to add per example.
     ordering
-        How to choose them: ``topological`` (specific labels first: TSAMPLE), ``reversed``, ``random``, ``frequency``
-        (frequent labels first) or ``given``. All give the same number of pairs.
+        How to choose them, by name; see `registry.ORDERINGS`. By default, specific labels come first (TSAMPLE).
     sampler
-        How to draw topological orders: ``uniform`` (each with the same chance) or ``quick`` (as a random topological
-        sort does, which is not uniform).
+        How to draw from the order graph, by name; see `registry.SAMPLERS`. By default, uniformly.
     distinct
-        Whether the orders added to an example must differ as long as there are different ones.
+        Whether the orders of an example must differ as long as there are different ones.
     min_pmi, min_ratio
         When two labels have a fixed order; see `Thresholds`.
-    size
-        Whether the set's size stands in front of the labels (CARD).
+    with_size
+        Whether the size of the set comes before the labels (CARD).
     separator
-        What stands between two labels.
+        The text between two labels.
     template
         The prompt; ``{text}`` stands for the text.
     random_state
-        The seed. An example's orders depend on it, on the example's index and on nothing else.
+        The seed. The orders of an example depend only on it and on the example's index.
 
     Examples
     --------
@@ -65,67 +67,78 @@ class SetAugmenter:
 
     """
 
-    n_orders: int = 2
-    ordering: str = "topological"
-    sampler: str = "uniform"
+    n_orders: int = registry.DEFAULT_N_ORDERS
+    ordering: str = registry.DEFAULT_ORDERING
+    sampler: str = registry.DEFAULT_SAMPLER
     distinct: bool = False
-    min_pmi: Number = 1.0
-    min_ratio: Number = 3.0
-    size: bool = True
+    min_pmi: Number = registry.DEFAULT_MIN_PMI
+    min_ratio: Number = registry.DEFAULT_MIN_RATIO
+    with_size: bool = True
     separator: str = " | "
     template: str = "{text}"
     random_state: int = 0
 
     @property
     def codec(self) -> SetCodec:
-        """The codec that writes the completions, and reads them back."""
-        return SetCodec(separator=self.separator, size=self.size)
+        """The codec that writes and reads completions."""
+        return SetCodec(separator=self.separator, with_size=self.with_size)
 
     @property
     def thresholds(self) -> Thresholds:
-        """When two labels have a fixed order."""
+        """The thresholds for a fixed order of two labels."""
         return Thresholds(min_pmi=self.min_pmi, min_ratio=self.min_ratio)
 
     @property
     def around_text(self) -> tuple[str, str]:
-        """What the template puts before and behind the text."""
+        """What the template puts before and after the text."""
         before, _, after = self.template.partition("{text}")
         return before, after
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, as scikit-learn's estimators do."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, as scikit-learn's estimators do."""
+        for name in params:
+            registry.check_choice("parameter", name, self.get_params())
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
     def check(self) -> Self:
-        """Raise if a parameter makes no sense."""
+        """Raise if a parameter is invalid."""
         for name in ("n_orders", "random_state"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name} must be a whole number, got {value!r}.")
+                raise TypeError(f"{name} must be an integer, got {value!r}.")
             if not 0 <= value < 1 << 63:
-                raise ValueError(f"{name} must not be negative nor above 2**63, got {value}.")
-        for name, choices in (("ordering", ORDERINGS), ("sampler", SAMPLERS)):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}.")
+                raise ValueError(f"{name} must be from 0 to 2**63 - 1, got {value}.")
+        registry.check_choice("ordering", self.ordering, registry.ORDERINGS)
+        registry.check_choice("sampler", self.sampler, registry.SAMPLERS)
         if self.template.count("{text}") != 1:
             raise ValueError(f"template must hold {{text}} exactly once, got {self.template!r}.")
         _ = self.codec, self.thresholds
         return self
 
     def fit(self, data: Data) -> Self:
-        """Count the labels of the training data; afterwards the counts are in `statistics_`."""
+        """Count the labels of the training data, into ``statistics_``."""
         self.check()
         self.statistics_ = LabelStatistics().update(example.labels for example in as_examples(data))
         return self
 
     def augment(self, data: Data, *, carry: Sequence[str] = (), columns: Columns | None = None) -> Iterator[Pair]:
-        """Give the pairs of each example, one after the other, while reading the examples.
+        """Yield the pairs of each example while reading the examples.
 
         Parameters
         ----------
         data
-            Examples, or rows (a Hugging Face data set, say). They need not be those of `fit`; labels that were not
-            counted have no edges.
+            Examples, or rows (such as a Hugging Face data set). They may differ from those of `fit`; unknown labels
+            have no edges.
         carry
-            Fields of a row that its pairs shall have too.
+            Fields of a row to copy to its pairs.
         columns
-            Where in a row text and labels stand.
+            The names of the text and label columns of rows.
 
         """
         self.check()
@@ -136,9 +149,16 @@ class SetAugmenter:
             yield from self._augment_batch(batch, ordering, first_index, carry)
             first_index += len(batch)
 
-    def make_ordering(self, labels: list[str], edges: EdgeTable) -> Ordering:
-        """Make the ordering that the parameters ask for."""
-        return make_ordering(self.ordering, labels=labels, edges=edges, sampler=self.sampler, distinct=self.distinct)
+    def make_ordering(self, labels: list[str], edges: EdgeTable, *, is_plain: bool = False) -> Ordering:
+        """Return the ordering that the parameters name."""
+        return make_ordering(
+            self.ordering,
+            labels=labels,
+            edges=edges,
+            sampler=self.sampler,
+            distinct=self.distinct,
+            is_plain=is_plain,
+        )
 
     def _augment_batch(
         self, examples: list[Example], ordering: Ordering, first_index: int, carry: Sequence[str]
@@ -159,7 +179,7 @@ class SetAugmenter:
                 yield Pair(prompt, codec.encode(order), fields)
 
     def graph(self, labels: Iterable[str]) -> OrderGraph:
-        """Give the order graph of one set (Algorithm 1)."""
+        """Return the order graph of one set (Algorithm 1)."""
         return OrderGraph.of_set(labels, self.statistics_, self.thresholds)
 
     def __getattr__(self, name: str) -> Any:
@@ -170,7 +190,7 @@ class SetAugmenter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairFormat:
-    """Say how a pair is written as one JSON object.
+    """The shape of a pair as a JSON object.
 
     Examples
     --------
@@ -182,26 +202,21 @@ class PairFormat:
     prompt: str = "prompt"
     completion: str = "completion"
     is_chat: bool = False
-    """Whether the two become the messages of a user and an assistant."""
+    """Whether prompt and completion become messages of a user and an assistant."""
     is_one_list: bool = False
-    """Whether these stand in one list, ``messages``, and not in a list for the prompt and one for the completion."""
+    """Whether the messages are in one list, ``messages``, instead of one for the prompt and one for the completion."""
     system: str | None = None
-    """What a system message in front of the others says, where there is to be one."""
+    """The text of a system message before the others, if any."""
 
     @classmethod
     def named(cls, name: str, columns: Sequence[str] | None = None, *, system: str | None = None) -> "PairFormat":
-        """Make a format by name.
-
-        ``prompt-completion``; ``chat`` and ``chat-prompt-completion``, with a system message where one is given;
-        ``columns`` with the names of two.
-        """
-        if name not in FORMATS:
-            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name!r}.")
+        """Return the format with a name in `FORMATS`; only ``columns`` takes column names, only chats a system text."""
+        registry.check_choice("format", name, FORMATS)
         if (columns is not None) != (name == "columns"):
-            raise ValueError('the format "columns" needs the names of two columns, and no other format takes any.')
+            raise ValueError('the format "columns" needs two column names, and no other format takes any.')
         is_chat = name in ("chat", "chat-prompt-completion")
         if system is not None and not is_chat:
-            raise ValueError(f"only chat formats have a system message, and {name!r} is none.")
+            raise ValueError(f"only chat formats have a system message; got the format {name!r}.")
         if columns is None:
             return cls(is_chat=is_chat, is_one_list=name == "chat", system=system)
         prompt, completion = columns
@@ -215,19 +230,19 @@ class PairFormat:
         return ("messages",) if self.is_chat and self.is_one_list else (self.prompt, self.completion)
 
     def check_carried(self, carry: Sequence[str]) -> "PairFormat":
-        """Raise if a field of a row cannot stand beside those of a pair."""
+        """Raise if a field of a row has the name of a field of a pair."""
         for name in carry:
             if name in self.names:
-                raise ValueError(f'the field "{name}" cannot be carried: the pairs have a field of that name.')
+                raise ValueError(f'the field "{name}" cannot be carried: pairs have a field with this name.')
         return self
 
     def prompt_messages(self, prompt: str) -> list[dict[str, str]]:
-        """Give the messages that a chat model is shown: the system's, where there is one, and the user's."""
+        """Return the messages of a prompt: the system's, if any, and the user's."""
         system = [] if self.system is None else [{"role": "system", "content": self.system}]
         return [*system, {"role": "user", "content": prompt}]
 
     def row(self, pair: Pair) -> dict[str, Any]:
-        """Give the object that is written for a pair."""
+        """Return the JSON object of a pair."""
         row: dict[str, Any] = {self.prompt: pair.prompt, self.completion: pair.completion}
         if self.is_chat:
             question = self.prompt_messages(pair.prompt)
@@ -239,12 +254,13 @@ class PairFormat:
         return {**row, **pair.fields}
 
     def around(self) -> tuple[bytes, bytes, bytes]:
-        """Give the bytes of a written row before the prompt, between prompt and completion, and behind."""
-        prompt, completion = "\x00", "\x01"  # stand-ins, which no column is called; a system message may hold them
-        row = orjson.dumps(self.row(Pair(prompt, completion)))
-        rest, _, behind = row.rpartition(b"\\u0001")
-        before, _, between = rest.rpartition(b"\\u0000")
-        return before, between, behind.removesuffix(b"}")
+        """Return the bytes of a written row before the prompt, between prompt and completion, and after."""
+        mark = "-"
+        while any(mark in text for text in (self.prompt, self.completion, self.system or "")):
+            mark += "-"
+        row = orjson.dumps(self.row(Pair(f"{mark}P", f"{mark}C"))).decode()
+        before, between, behind = re.split(f"{mark}[PC]", row)
+        return before.encode(), between.encode(), behind.removesuffix("}").encode()
 
 
 FORMATS = ("prompt-completion", "chat", "chat-prompt-completion", "columns")

@@ -2,9 +2,9 @@ r"""CARD (paper, section 3.2): an order of labels and the set's size, as text an
 
 ``3 | volleyball | match | event``
 
-A label may hold anything but nothing: what would be misread is escaped with a backslash (``\|`` the separator,
-``\n`` a newline, ``\s`` a space at either end, ``\3`` the label "3" where sizes are written, ``\\`` a backslash).
-Reading never raises: a model wrote the text, so whatever is wrong with it is reported, not thrown.
+A label may hold any characters; ambiguous ones are escaped with a backslash (``\|`` the separator, ``\n`` a newline,
+``\s`` a space at either end, ``\3`` the label "3" where sizes are written, ``\\`` a backslash). Decoding never raises:
+the text comes from a model, so errors in it are reported, not thrown.
 """
 
 import re
@@ -14,40 +14,40 @@ from functools import lru_cache
 
 _NAMED = {"\n": "n", "\r": "r", "\t": "t", " ": "s"}
 _BY_NAME = {name: char for char, name in _NAMED.items()}
-_HEX = frozenset("0123456789abcdefABCDEF")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.?))", re.DOTALL)
 _MAX_DIGITS = 9
 """A longer number in front is a malformed size, not a set of billions."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedSet:
-    """Hold what was read from a model's text."""
+    """What was read from a model's text."""
 
     labels: tuple[str, ...]
-    """The different labels, in the order written."""
+    """The distinct labels, in the order written."""
     size: int | None = None
-    """The size that the text states; None where it states none."""
+    """The size that the text states, if any."""
     repeated: tuple[str, ...] = ()
-    """Each further mention of a label that was written before."""
+    """Repetitions of labels."""
     malformed: tuple[str, ...] = ()
-    """The parts that are no label, as they stand in the text: empty ones, and broken escapes (whose label is kept)."""
+    """Malformed parts, as in the text: empty ones, and those with broken escapes (whose label is kept)."""
 
     @property
     def agrees(self) -> bool:
-        """Tell whether the stated size is the number of different labels written."""
+        """Whether the stated size is the number of distinct labels."""
         return self.size == len(self.labels)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SetCodec:
-    r"""Write an order of labels as text, and read it back.
+    r"""Encodes an order of labels as text, and decodes it.
 
     Parameters
     ----------
     separator
-        What stands between two labels. Spaces around it are written, but not needed when reading.
-    size
-        Whether the set's size stands in front (CARD).
+        The text between two labels. Spaces around it are written, but optional when decoding.
+    with_size
+        Whether the size of the set comes first (CARD).
 
     Examples
     --------
@@ -64,7 +64,7 @@ class SetCodec:
     """
 
     separator: str = " | "
-    size: bool = True
+    with_size: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.separator, str):
@@ -73,30 +73,30 @@ class SetCodec:
             raise ValueError("separator must not be empty.")
         if self.mark[0].isalnum() or "\\" in self.separator:
             raise ValueError(
-                "separator must not start with a letter or a digit, nor hold a backslash: it would be taken "
-                f"for a part of a label. Got {self.separator!r}."
+                "separator must not start with a letter or a digit, nor hold a backslash, because it would look like "
+                f"a part of a label; got {self.separator!r}."
             )
 
     @property
     def mark(self) -> str:
-        """The separator without the spaces around it: what reading looks for."""
+        """The separator without surrounding spaces, as decoding finds it."""
         return self.separator.strip() or self.separator
 
     def encode(self, order: Iterable[str]) -> str:
-        """Write the labels, in the order given, behind their number."""
+        """Return the labels as text, in the given order, after their number."""
         if isinstance(order, str):
             raise TypeError(f"expected labels, got the string {order!r}.")
         parts = [self.encode_label(label) for label in order]
-        return self.separator.join([str(len(parts)), *parts] if self.size else parts)
+        return self.separator.join([str(len(parts)), *parts] if self.with_size else parts)
 
     def encode_label(self, label: str) -> str:
-        """Write one label, escaped where it would be misread; the same wherever it stands."""
+        """Return one label with escapes, the same at any position."""
         if label and not _suspicious(self.mark[0]).search(label):
             return label
         if not label.strip():
             raise ValueError(f"a label must not be empty or blank, got {label!r}.")
         if _is_number(label):
-            return "\\" + label if self.size else label
+            return "\\" + label if self.with_size else label
         first, last = len(label) - len(label.lstrip()), len(label.rstrip())
         return "".join(
             _escape(char) if self._is_special(label, at, first, last) else char for at, char in enumerate(label)
@@ -106,17 +106,17 @@ class SetCodec:
         char = label[at]
         if char in "\\\n\r" or not first <= at < last:
             return True
-        rest = label[at:]
-        return rest.startswith(self.mark) or self.mark.startswith(rest)
+        is_near_end = len(label) - at < len(self.mark)
+        return label.startswith(self.mark, at) or (is_near_end and self.mark.startswith(label[at:]))
 
     def decode(self, text: str) -> DecodedSet:
-        """Read labels and size from any text; never raise."""
-        is_blank = not self.mark.strip()  # then white space around the text would separate nothing from it
+        """Return the labels and the size in any text; never raises."""
+        is_blank = not self.mark.strip()  # then whitespace around the text would look like separators
         parts = list(self._split(text.strip() if is_blank else text))
         size = None
         malformed = []
         first = parts[0][0].strip()
-        if self.size and _is_number(first):
+        if self.with_size and _is_number(first):
             del parts[0]
             if len(first) <= _MAX_DIGITS:
                 size = int(first)
@@ -140,25 +140,38 @@ class SetCodec:
         return DecodedSet(tuple(labels), size, tuple(repeated), tuple(malformed))
 
     def _split(self, text: str) -> Iterator[tuple[str, str, bool]]:
-        """Cut at each separator that is not escaped; give each part raw, read, and whether its escapes are whole."""
-        mark = self.mark
-        start = at = 0
-        while at < len(text):
-            if text[at] == "\\":
-                at += 2
-            elif text.startswith(mark, at):
-                yield (raw := text[start:at], *_read(raw))
-                at += len(mark)
-                start = at
-            else:
-                at += 1
+        """Split at unescaped separators; yield each part raw, decoded, and whether its escapes are valid."""
+        start = 0
+        for found in _stops(self.mark).finditer(text):
+            if text[found.start()] != "\\":
+                yield (raw := text[start : found.start()], *_read(raw))
+                start = found.end()
         yield (raw := text[start:], *_read(raw))
 
 
 @lru_cache
+def _stops(mark: str) -> re.Pattern[str]:
+    """Match the separator, and whatever is escaped, which is none."""
+    return re.compile(rf"\\.|{re.escape(mark)}", re.DOTALL)
+
+
+@lru_cache
 def _suspicious(mark_start: str) -> re.Pattern[str]:
-    """Match any label that might need an escape; most need none, and this is quicker than looking closely."""
+    """Return a pattern for labels that may need escapes; a quick check, since most labels need none."""
     return re.compile(rf"[\\\n\r{re.escape(mark_start)}]|^\s|\s$|^[0-9]+$")
+
+
+def repeats(labels: Iterable[str]) -> tuple[str, ...]:
+    """Return each further mention of a label that was written before.
+
+    Examples
+    --------
+    >>> repeats(["joy", "love", "joy", "joy"])
+    ('joy', 'joy')
+
+    """
+    seen: set[str] = set()
+    return tuple(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
 
 
 def _is_number(text: str) -> bool:
@@ -172,29 +185,20 @@ def _escape(char: str) -> str:
 
 
 def _read(raw: str) -> tuple[str, bool]:
-    """Read one part: drop the white space around it that is not escaped, and undo the escapes."""
-    raw = raw.lstrip()
-    stripped = raw.rstrip()
+    """Decode one part: strip unescaped whitespace around it, and undo escapes; also return whether they are valid."""
+    stripped = raw.strip()
     if "\\" not in stripped:
         return stripped, True
-    read = []
     is_whole = True
-    at = 0
-    while at < len(stripped):
-        char = stripped[at]
-        at += 1
-        if char == "\\" and at == len(stripped):
-            is_whole = False
-        elif char == "\\":
-            char = stripped[at]
-            at += 1
-            code = stripped[at : at + 4]
-            if char == "u" and len(code) == 4 and _HEX.issuperset(code) and not 0xD800 <= int(code, 16) < 0xE000:
-                char = chr(int(code, 16))
-                at += 4
-            elif char == "u":
-                char, is_whole = "\\u", False
-            else:
-                char = _BY_NAME.get(char, char)
-        read.append(char)
-    return "".join(read), is_whole
+
+    def unescape(found: re.Match[str]) -> str:
+        nonlocal is_whole
+        code, char = found.groups()
+        if code is not None and not 0xD800 <= int(code, 16) < 0xE000:
+            return chr(int(code, 16))
+        if code is None and char not in ("", "u"):
+            return _BY_NAME.get(char, char)
+        is_whole = False
+        return found.group()
+
+    return _ESCAPE.sub(unescape, stripped), is_whole

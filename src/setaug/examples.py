@@ -1,30 +1,40 @@
-"""A text with its labels, and where it comes from: JSONL, CSV, TSV, Parquet or Hugging Face data sets.
+"""Examples, texts with labels, and their sources: JSONL, CSV, TSV, Parquet or Hugging Face data sets.
 
-Rows are read one after the other, so memory does not grow with their number.
+Rows are streamed, so memory does not grow with their number.
 """
 
 import csv
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
 
 import orjson
 
 from setaug.errors import DataError, FileError, MissingExtraError
-from setaug.files import BROKEN_ARCHIVE, KINDS, display_name, kind_of, open_input
+from setaug.storage import BROKEN_ARCHIVE, KINDS, display_name, kind_of, open_input
+
+MAX_LINE = 1 << 28
+"""A longer line of a JSONL file is refused (256 MiB): positions in a block of lines are 32-bit integers."""
+_SHOWN = 60
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Hold a text and its label set.
+    """A text and its label set.
 
-    Labels keep the order in which they were given; a label that is given twice counts once.
+    Labels keep their order; a duplicate label counts once.
 
     Examples
     --------
@@ -37,7 +47,7 @@ class Example:
     labels: tuple[str, ...]
     id: str | int | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Whatever else the row holds."""
+    """All other fields of the row."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -47,73 +57,91 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Hold a prompt and the completion that a model learns to write for it."""
+    """A prompt, and the completion that a model learns to write for it."""
 
     prompt: str
     completion: str
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """Fields of the example's row that were carried along."""
+    """Fields carried over from the example's row."""
 
 
 @dataclass(kw_only=True, slots=True)
 class Skipped:
-    """Count rows that were left out, and keep what was wrong with the first few."""
+    """The number of skipped rows, and the errors of the first few."""
 
     count: int = 0
     first: list[str] = field(default_factory=list)
 
-    def add(self, error: DataError) -> None:
-        """Note one row."""
-        self.count += 1
+    def add(self, error: DataError, n_rows: int = 1) -> None:
+        """Count one bad row, or several that were read as one."""
+        self.count += n_rows
         if len(self.first) < 5:
             self.first.append(str(error))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Columns:
-    """Say where in a row the text and the labels stand."""
+    """The columns of the text and the labels in a row."""
 
     text: str = "text"
     labels: str = "labels"
     delimiter: str = ";"
-    """What separates the labels in one cell of a CSV or TSV file."""
+    """The text between two labels in a cell of a CSV or TSV file."""
     are_labelled: bool = True
-    """Whether labels are needed; without them, examples have none."""
+    """Whether labels are required; otherwise they are not read."""
 
     def example(self, row: Mapping[str, Any]) -> Example:
-        """Check a row and make an example of it."""
+        """Check a row, and return its example."""
         for name in (self.text, self.labels):
             if name not in row and (self.are_labelled or name != self.labels):
-                raise DataError(f'field "{name}" is missing; the row has {_listed(row) or "no field at all"}.')
+                raise DataError(f"field {shown(name)} is missing; the row has {_listed(row) or 'no field at all'}.")
         text = row[self.text]
         if not isinstance(text, str):
-            raise DataError(f'"{self.text}" must be a string, got {shown(text)}.')
+            raise DataError(f"{shown(self.text)} must be a string, got {shown(text)}.")
         labels = check_labels(row[self.labels], self.labels) if self.are_labelled else ()
         fields = {key: value for key, value in row.items() if key not in (self.text, self.labels)}
         return Example(text, labels, fields.get("id"), fields)
 
 
 def check_labels(labels: object, name: str) -> tuple[str, ...]:
-    """Give the different labels in the order given, or say what is wrong with them."""
+    """Return the distinct labels in the order given; raise if one is invalid."""
     if isinstance(labels, str) or not isinstance(labels, Iterable) or isinstance(labels, Mapping):
-        raise DataError(f'"{name}" must be a list of strings, got {shown(labels)}.')
+        raise DataError(f"{shown(name)} must be a list of strings, got {shown(labels)}.")
     different: dict[str, None] = {}
     for label in labels:
         if not isinstance(label, str):
-            raise DataError(f'"{name}" must be a list of strings, got {shown(label)} in it.')
+            raise DataError(f"{shown(name)} must be a list of strings, got {shown(label)} in it.")
         if not label.strip():
-            raise DataError(f'"{name}" holds an empty or blank label: {shown(label)}.')
+            raise DataError(f"{shown(name)} holds an empty or blank label: {shown(label)}.")
         different[label] = None
     return tuple(different)
 
 
 def shown(value: object) -> str:
-    """Show a value in a message as JSON, cut short where it is long."""
+    """Return a value as JSON for a message, truncated if long."""
+    value = _start(value)
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return _cut("".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text))
+
+
+def _start(value: Any, depth: int = 0) -> Any:
+    """Return enough of a value to show its start; the rest may be long or deeply nested."""
+    if isinstance(value, str | bytes):
+        return value[: _SHOWN + 1]
+    if isinstance(value, list | tuple | dict) and depth > _SHOWN:
+        return None
+    if isinstance(value, list | tuple):
+        return [_start(item, depth + 1) for item in value[: _SHOWN + 1]]
+    if isinstance(value, dict):
+        return {_start(key): _start(item, depth + 1) for key, item in islice(value.items(), _SHOWN + 1)}
+    return value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 def _listed(names: Iterable[object]) -> str:
@@ -127,9 +155,9 @@ Data: TypeAlias = Iterable[Example] | Iterable[Mapping[str, Any]]
 
 
 def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]:
-    """Give examples from examples, from rows (any mappings) or from a Hugging Face ``Dataset``.
+    """Yield examples from examples, from rows (any mappings) or from a Hugging Face ``Dataset``.
 
-    Class labels that a data set stores as numbers come back by name.
+    Class labels that a data set stores as numbers become names.
 
     Examples
     --------
@@ -152,7 +180,7 @@ def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]
 
 
 def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> list[Example]:
-    """Make examples of examples, of rows, or of texts and label sets."""
+    """Return examples from examples, from rows, or from texts and label sets."""
     if labels is None:
         return list(as_examples(cast(Data, data)))
     texts, sets = list(data), list(labels)
@@ -164,7 +192,7 @@ def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] 
 
 
 def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | int | None]]:
-    """Give the texts of texts, examples or rows, and their ids."""
+    """Return the texts of texts, examples or rows, and their ids."""
     if isinstance(data, str):
         raise TypeError(f"expected texts, got the string {data!r}.")
     items = cast(Data, [Example(item, ()) if isinstance(item, str) else item for item in data])
@@ -175,10 +203,10 @@ def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | in
 def _with_names(row: Mapping[str, Any], column: str, names: list[str]) -> Mapping[str, Any]:
     labels = row[column]
     if not isinstance(labels, list):
-        raise DataError(f'"{column}" must be a list of class labels, got {shown(labels)}.')
+        raise DataError(f"{shown(column)} must be a list of class labels, got {shown(labels)}.")
     for label in labels:
         if type(label) is not int or not 0 <= label < len(names):
-            raise DataError(f'"{column}" holds {shown(label)}, which is no class label of the {len(names)}.')
+            raise DataError(f"{shown(column)} holds {shown(label)}, which is no class label of the {len(names)}.")
     return {**row, column: [names[label] for label in labels]}
 
 
@@ -199,7 +227,7 @@ def read_examples(
     kind: str | None = None,
     skipped: Skipped | None = None,
 ) -> Iterator[Example]:
-    """Read the examples of a file one after the other.
+    """Yield the examples of a file.
 
     Parameters
     ----------
@@ -207,13 +235,13 @@ def read_examples(
         A ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, the first three also with ``.gz`` or ``.zst``
         behind; ``-`` is standard input.
     are_labelled
-        Whether to read labels; without them, only texts are needed, and examples have no labels.
+        Whether to read labels; otherwise only texts are required, and examples have no labels.
     kind
-        The kind of file, where its name does not tell.
+        The kind of file, if not clear from its suffix.
     delimiter
-        What separates the labels in a CSV or TSV cell; white space around a label is dropped there.
+        The text between two labels in a CSV or TSV cell; white space around labels is stripped there.
     skipped
-        Where given, rows that are bad are noted there and left out; otherwise the first one raises `DataError`.
+        If given, bad rows are counted there and skipped; otherwise the first one raises `DataError`.
 
     """
     columns = Columns(text=text_field, labels=labels_field, delimiter=delimiter, are_labelled=are_labelled)
@@ -223,32 +251,45 @@ def read_examples(
 
 
 def read_stream(
+    stream: BinaryIO, name: str, kind: str, columns: Columns, skipped: Skipped | None
+) -> Iterator[tuple[int, Example]]:
+    """Yield the examples of an open file, each with its number of duplicate labels."""
+
+    def make(row: Mapping[str, Any]) -> tuple[int, Example]:
+        example = columns.example(row)
+        n_given = len(row[columns.labels]) if columns.are_labelled else 0
+        return n_given - len(example.labels), example
+
+    return read_rows(stream, name, kind, columns, skipped, make)
+
+
+def read_rows(
     stream: BinaryIO,
     name: str,
     kind: str,
     columns: Columns,
     skipped: Skipped | None,
+    make: Callable[[Mapping[str, Any]], _Made],
     row_groups: range | None = None,
-) -> Iterator[tuple[int, Example]]:
-    """Read the examples of an open file, each with the number of labels that it repeated.
+) -> Iterator[_Made]:
+    """Yield ``make(row)`` for each row of an open file; a row for which it raises `DataError` is a bad row.
 
-    Of a Parquet file, only some row groups are read where these are given.
+    Of a Parquet file, only the given row groups are read.
     """
     if kind not in _READERS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     try:
         # The rows have no name here: an error would keep them, and with them the stream.
-        for line, read_row in _READERS[kind](stream, columns, row_groups):
+        for line, n_rows, read_row in _READERS[kind](stream, columns, row_groups):
             try:
-                row = read_row()
-                example = columns.example(row)
-                n_given = len(row[columns.labels]) if columns.are_labelled else 0
-                yield n_given - len(example.labels), example
+                made = make(read_row())
             except DataError as error:
                 located = DataError(error.problem, source=name, line=line)
                 if skipped is None:
                     raise located from None
-                skipped.add(located)
+                skipped.add(located, n_rows)
+                continue
+            yield made
     except BROKEN_ARCHIVE as error:
         raise FileError(f"{name} is damaged: {error}.") from None
     except DataError as error:
@@ -258,28 +299,37 @@ def read_stream(
 
 
 _Wrapper = TypeVar("_Wrapper", io.BufferedReader, io.TextIOWrapper)
-Rows: TypeAlias = Iterator[tuple[int, Callable[[], Mapping[str, Any]]]]
-"""Line numbers, each with a function that reads the row there or raises `DataError`."""
+Rows: TypeAlias = Iterator[tuple[int, int, Callable[[], Mapping[str, Any]]]]
+"""Line numbers, each with its number of rows, and a function that reads the row or raises `DataError`."""
 
 
 def _jsonl_rows(stream: BinaryIO, *_: object) -> Rows:
     for number, line in json_lines(stream):
-        yield number, lambda line=line: parse_json_row(line)  # type: ignore[misc]
+        yield number, 1, lambda line=line: parse_json_row(line)  # type: ignore[misc]
 
 
 def json_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Give the lines of a JSONL file that are not blank, with their numbers."""
+    """Yield the lines of a JSONL file that are not blank, with their numbers."""
     with _borrowed(io.BufferedReader(cast(Any, stream), 1 << 20)) as lines:
-        for number, line in enumerate(lines, 1):
+        number = 0
+        while line := lines.readline(MAX_LINE + 1):
+            number += 1
+            if len(line) > MAX_LINE:
+                raise too_long(number)
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
-            if line.strip():
+            if line.strip(b" \t\r\n"):  # the white space of JSON
                 yield number, line
+
+
+def too_long(line: int | None = None) -> DataError:
+    """Return the error for a row that is too long."""
+    return DataError(f"longer than {MAX_LINE:,} bytes; divide it.", line=line)
 
 
 @contextmanager
 def _borrowed(wrapper: _Wrapper) -> Iterator[_Wrapper]:
-    """Give back what a wrapper reads from, unclosed: it is somebody else's."""
+    """Detach a wrapper from its stream on exit, so that the stream stays open: the caller owns it."""
     try:
         yield wrapper
     finally:
@@ -287,7 +337,7 @@ def _borrowed(wrapper: _Wrapper) -> Iterator[_Wrapper]:
 
 
 def parse_json_row(line: bytes) -> dict[str, Any]:
-    """Read one line of a JSONL file."""
+    """Read one line of a JSONL file; integers of any size are exact."""
     line = line.rstrip(b"\r\n")
     try:
         row = orjson.loads(line)
@@ -301,12 +351,22 @@ def parse_json_row(line: bytes) -> dict[str, Any]:
         raise DataError(f"not valid JSON, {error.msg} at column {error.colno}: {_excerpt(line)}") from None
     if not isinstance(row, dict):
         raise DataError(f"must be a JSON object, got {shown(row)}.")
-    return row
+    return read_valid_row(line) if _LONG_NUMBER.search(line) else row
+
+
+def read_valid_row(line: bytes) -> dict[str, Any]:
+    """Read a JSON object that is known to be valid; integers of any size are exact."""
+    if not _LONG_NUMBER.search(line):
+        return cast(dict[str, Any], orjson.loads(line))
+    try:  # orjson makes floats of whole numbers beyond 64 bits
+        return cast(dict[str, Any], json.loads(line))
+    except RecursionError:
+        raise DataError("nested too deeply.") from None
 
 
 def _excerpt(line: bytes) -> str:
-    text = "".join(char if char.isprintable() else " " for char in line.decode(errors="replace").strip())
-    return text if len(text) <= 60 else text[:57] + "..."
+    start = line.lstrip()[: 8 * _SHOWN].decode(errors="replace").strip()
+    return _cut("".join(char if char.isprintable() else " " for char in start))
 
 
 def _csv_rows(stream: BinaryIO, columns: Columns, _: object) -> Rows:
@@ -323,35 +383,61 @@ def _delimited_rows(stream: BinaryIO, columns: Columns, separator: str) -> Rows:
     with _borrowed(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")) as text:
         # Strict, or a quote that is never closed would silently make one row of all that follow.
         reader = csv.reader(text, delimiter=separator, strict=True)
-        header = _next_cells(reader)
-        if isinstance(header, DataError):
-            raise DataError(header.problem, line=1)
+        try:
+            header = _checked_header(_next_cells(reader), columns)
+        except DataError as error:
+            raise DataError(error.problem, line=1) from None
         if header is None:
             return
-        for name in (columns.text, columns.labels):
-            if name not in header and (columns.are_labelled or name != columns.labels):
-                raise DataError(f'column "{name}" is missing; the header has {_listed(header)}.', line=1)
         start = reader.line_num + 1
         while (cells := _next_cells(reader)) is not None:
             if cells:
-                yield start, lambda cells=cells: _csv_row(header, cells, columns)  # type: ignore[misc]
+                # Rows that were read as one, because of a quote that is not closed, are lost: each line is counted.
+                n_rows = reader.line_num + 1 - start if isinstance(cells, DataError) else 1
+                yield start, n_rows, lambda cells=cells: _csv_row(header, cells, columns)  # type: ignore[misc]
             start = reader.line_num + 1
 
 
-def _next_cells(reader: Iterator[list[str]]) -> list[str] | DataError | None:
+def _next_cells(reader: Any) -> list[str] | DataError | None:
+    start = reader.line_num + 1
     try:
-        return next(reader, None)
+        return cast(list[str] | None, next(reader, None))
     except csv.Error as error:
-        return DataError(f"quotes that do not fit together ({error}).")
+        end = reader.line_num
+        lines = f"; lines {start:,} to {end:,} were read as one row" if end > start else ""
+        return DataError(f"quotes that do not fit together ({error}){lines}.")
+
+
+def _checked_header(cells: list[str] | DataError | None, columns: Columns) -> list[str] | None:
+    if isinstance(cells, DataError):
+        raise cells
+    if cells is None:
+        return None
+    _check_utf8(cells)
+    for name in (columns.text, columns.labels):
+        if name not in cells and (columns.are_labelled or name != columns.labels):
+            raise DataError(f"column {shown(name)} is missing; the header has {_listed(cells)}.")
+    _check_once(cells, columns)
+    return cells
+
+
+def _check_once(names: list[str], columns: Columns) -> None:
+    for name in (columns.text, columns.labels):
+        if names.count(name) > 1:
+            raise DataError(f"there are {names.count(name)} columns {shown(name)}; rename all but one.")
+
+
+def _check_utf8(cells: list[str]) -> None:
+    for cell in cells:
+        if not cell.isascii() and (found := _SURROGATE.search(cell)):
+            around = cell[max(found.start() - 20, 0) : found.start() + 20].encode(errors="surrogateescape")
+            raise DataError(f"invalid UTF-8 in {around!r}.")
 
 
 def _csv_row(header: list[str], cells: list[str] | DataError, columns: Columns) -> Mapping[str, Any]:
     if isinstance(cells, DataError):
         raise cells
-    for cell in cells:
-        if not cell.isascii() and any("\ud800" <= char <= "\udfff" for char in cell):
-            around = cell.encode(errors="surrogateescape")[:40]
-            raise DataError(f"invalid UTF-8 in {around!r}.")
+    _check_utf8(cells)
     if len(cells) > len(header):
         raise DataError(f"{len(cells)} cells where the header has {len(header)}: {shown(cells[len(header)])}.")
     row: dict[str, Any] = dict(zip(header, cells, strict=False))
@@ -367,14 +453,40 @@ def _parquet_rows(stream: BinaryIO, columns: Columns, row_groups: range | None) 
     except ImportError:
         raise MissingExtraError("Reading Parquet", "parquet") from None
     try:
-        table = parquet.ParquetFile(stream)
+        table = parquet.ParquetFile(stream, page_checksum_verification=True)
+        _check_once(table.schema_arrow.names, columns)
         groups = range(table.num_row_groups) if row_groups is None else row_groups
-        n_before = sum(table.metadata.row_group(k).num_rows for k in range(groups.start))
-        batches = table.iter_batches(batch_size=1024, row_groups=list(groups))
-        for number, row in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), n_before + 1):
-            yield number, lambda row=row: row  # type: ignore[misc]
-    except (ArrowException, OSError) as error:
-        raise FileError(f"not a Parquet file that can be read ({error}).") from None
+        number = sum(table.metadata.row_group(k).num_rows for k in range(groups.start))
+        for batch in table.iter_batches(batch_size=1024, row_groups=list(groups)):
+            try:
+                rows = batch.to_pylist()
+            except (ArrowException, ArithmeticError, ValueError):
+                rows = None  # a value in it cannot be read; see in which row
+            for at in range(batch.num_rows):
+                number += 1
+                if rows is None:
+                    yield number, 1, lambda batch=batch, at=at: _parquet_row(batch, at)  # type: ignore[misc]
+                else:
+                    yield number, 1, lambda row=rows[at]: row  # type: ignore[misc]
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
+        raise FileError(f"not a Parquet file that can be read ({_one_line(error)}).") from None
+
+
+def _parquet_row(batch: Any, at: int) -> dict[str, Any]:
+    row = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = column[at].as_py()
+        except UnicodeDecodeError as error:
+            around = error.object[max(error.start - 20, 0) : error.start + 20]
+            raise DataError(f"invalid UTF-8 in {shown(name)}: {around!r}.") from None
+        except (ArithmeticError, ValueError) as error:
+            raise DataError(f"{shown(name)} cannot be read ({_one_line(error)}).") from None
+    return row
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 _READERS: dict[str, Callable[[BinaryIO, Columns, range | None], Rows]] = {

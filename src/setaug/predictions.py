@@ -1,4 +1,4 @@
-"""A predicted set with its evidence, and the JSON lines that hold predictions."""
+"""Predicted sets with their evidence, and reading them from JSONL."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any
 
 from setaug.errors import DataError, FileError
 from setaug.examples import check_labels, json_lines, parse_json_row, shown
-from setaug.files import BROKEN_ARCHIVE, display_name, open_input
+from setaug.storage import BROKEN_ARCHIVE, display_name, open_input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """Hold the set that a model predicts for a text, and what it is based on.
+    """The set that a model predicts for a text, and its evidence.
 
-    What a model cannot tell, or was not asked for, is None.
+    Fields that a model does not provide are None.
     """
 
     labels: tuple[str, ...]
@@ -22,22 +22,22 @@ class Prediction:
     size: int | None = None
     """The size that the model stated before it wrote the labels."""
     probabilities: Mapping[str, float] | None = None
-    """The probability of each label; a label that is not named has none to speak of."""
+    """The probability of each label; that of a missing label is negligible."""
     sizes: Mapping[int, float] | None = None
     """The model's own distribution over sizes."""
     generation: str | None = None
     """The text that the model wrote."""
     repeated: tuple[str, ...] | None = None
-    """Each further mention of a label that was written before."""
+    """Repetitions of labels."""
     unknown: tuple[str, ...] | None = None
-    """Those of the labels that are not in the model's vocabulary."""
+    """Labels that are not in the model's vocabulary."""
     malformed: tuple[str, ...] | None = None
-    """The parts of the text that are no label."""
+    """The parts of the text that are not labels."""
     id: str | int | None = None
-    """The example's id, where it has one."""
+    """The example's id, if any."""
 
     def as_row(self) -> dict[str, Any]:
-        """Give the JSON object that is written for it; what is None is left out.
+        """Return the prediction as a JSON object, without the fields that are None.
 
         Examples
         --------
@@ -56,7 +56,7 @@ class Prediction:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Prediction":
-        """Read it back; a row needs nothing but ``labels``."""
+        """Return the prediction of a JSON object; only ``labels`` is required."""
         if "labels" not in row:
             raise DataError('field "labels" is missing.')
         lists = {
@@ -106,14 +106,14 @@ def _check_sizes(value: object) -> dict[int, float] | None:
 
 
 def read_predictions(path: str | Path) -> Iterator[Prediction]:
-    """Read the predictions of a JSONL file (also ``.gz``, ``.zst``, or ``-``) one after the other."""
+    """Yield the predictions of a JSONL file (also ``.gz``, ``.zst``, or ``-``) one by one."""
     name = display_name(path)
+    number = 0
     try:
         with open_input(path) as stream:
-            for number, line in json_lines(stream):
-                try:
-                    yield Prediction.from_row(parse_json_row(line))
-                except DataError as error:
-                    raise DataError(error.problem, source=name, line=number) from None
+            for number, line in json_lines(stream):  # noqa: B007 (it is told where something is wrong)
+                yield Prediction.from_row(parse_json_row(line))
+    except DataError as error:
+        raise DataError(error.problem, source=name, line=error.line or number) from None
     except BROKEN_ARCHIVE as error:
         raise FileError(f"{name} is damaged: {error}.") from None

@@ -1,4 +1,4 @@
-"""Made-up examples to try things on: short news items with topics, from specific to general."""
+"""Synthetic sample data: short news items with topics, from specific to general."""
 
 from collections.abc import Iterator
 
@@ -79,7 +79,7 @@ _ASIDES = {"weather": "It rained.", "crowd": "Thousands came.", "money": "Ticket
 
 
 def sample_examples(n: int = 2000, *, seed: int = 0) -> Iterator[Example]:
-    """Make up examples whose labels depend on each other: a specific one implies a general one.
+    """Yield synthetic examples with dependent labels: a specific one implies a general one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The labels that there are, and which one is meant by a text that differs only in case and white space."""
+"""The vocabulary: the known labels, and matching text to them up to case and white space."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ from setaug.orders.statistics import LabelStatistics
 
 
 def check_vocabulary(vocabulary: str | Sequence[str]) -> None:
-    """Raise unless it is ``closed``, ``open`` or a list of labels."""
+    """Raise unless the vocabulary is ``closed``, ``open`` or a list of labels."""
     if not isinstance(vocabulary, str):
         check_labels(vocabulary, "vocabulary")
     elif vocabulary not in ("closed", "open"):
@@ -15,16 +15,15 @@ def check_vocabulary(vocabulary: str | Sequence[str]) -> None:
 
 
 def known_labels(statistics: LabelStatistics, vocabulary: str | Sequence[str]) -> list[str] | None:
-    """Give the labels that may be written, frequent ones first; None for an open vocabulary."""
+    """Return the labels that may be written, most frequent first; None for an open vocabulary."""
     if vocabulary == "open":
         return None
-    counted = zip(statistics.labels, statistics.counts.tolist(), strict=True)
-    seen = [label for label, _ in sorted(counted, key=lambda pair: (-pair[1], pair[0]))]
+    seen = [label for label, _ in statistics.most_common()]
     return seen if isinstance(vocabulary, str) else list(dict.fromkeys([*seen, *vocabulary]))
 
 
 class LabelIndex:
-    """Find the label that a text means.
+    """An index that matches text to labels.
 
     Examples
     --------
@@ -44,7 +43,7 @@ class LabelIndex:
         return text in self._labels
 
     def find(self, text: str) -> str | None:
-        """Give the label itself, or the only one that differs from it in nothing but case and white space."""
+        """Return the label that equals the text, or the only one that does up to case and white space."""
         if text in self._labels:
             return text
         alike = self._by_form.get(_form(text), [])

@@ -53,7 +53,7 @@ def test_every_option_reaches_the_pairs(source: Path, capsys: pytest.CaptureFixt
 def test_a_chat_with_other_fields_comes_with_a_word_about_openai(
     source: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    word = 'a file for OpenAI must hold nothing but "messages": for that, leave out --carry'
+    word = 'OpenAI accepts only "messages" in a row: for a file for OpenAI, leave out --carry'
     for options, is_told in ([], False), (["--carry", "id"], True):
         assert main(["augment", str(source), "-o", os.devnull, "--format", "chat", *options]) == 0
         assert (word in capsys.readouterr().err) == is_told
@@ -64,7 +64,7 @@ def test_it_reads_standard_input_and_writes_standard_output() -> None:
     result = run("augment", "-", "--orders", "0", "--skip-bad", stdin=lines)
     assert result.returncode == 0
     assert result.stdout == b'{"prompt":"a","completion":"1 | x"}\n'
-    assert b"merged 1 labels that their set held already" in result.stderr
+    assert b"merged 1 repeated labels" in result.stderr
     assert b"skipped 1 bad lines; they are:\n  line 2 of standard input: not valid JSON" in result.stderr
 
 
@@ -92,9 +92,9 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
         (["TRAIN", "-o", "."], "cannot tell the kind of file from its name"),
         (["TRAIN", "-o", "TRAIN"], "the output would replace the input"),
         (["TRAIN", "--min-ratio", "0.5"], "min_ratio must be at least 1, got 0.5."),
-        (["TRAIN", "--orders", "-1"], "n_orders must not be negative"),
+        (["TRAIN", "--orders", "-1"], "n_orders must be from 0 to"),
         (["TRAIN", "--template", "x"], "template must hold {text} exactly once"),
-        (["TRAIN", "--format", "columns"], "needs the names of two columns"),
+        (["TRAIN", "--format", "columns"], "needs two column names"),
         (["TRAIN", "--system", "Be brief."], "only chat formats have a system message"),
         (["TRAIN", "--carry", "prompt"], 'the field "prompt" cannot be carried'),
         (["TRAIN", "--separator", "a"], "separator must not start with a letter"),
@@ -105,9 +105,9 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
         (["TRAIN", "TRAIN", "-o", "TRAIN"], "the output would replace the input"),
         ([".", "-o", "pairs.jsonl"], "the output would lie among the input in .; choose another place."),
         (["TRAIN", "--shards", "2"], "standard output is one file"),
-        (["TRAIN", "-o", "out.jsonl", "--shards", "0"], "shards must be a whole number above zero, got 0."),
+        (["TRAIN", "-o", "out.jsonl", "--shards", "0"], "shards must be a positive integer, got 0."),
         (["TRAIN", "-o", "out.jsonl", "--workers", "2"], "--workers is for --engine ray."),
-        (["TRAIN", "-o", "out.jsonl", "--engine", "ray", "--workers", "0"], "workers must be a whole number above"),
+        (["TRAIN", "-o", "out.jsonl", "--engine", "ray", "--workers", "0"], "workers must be a positive integer"),
         (["-", "-o", "out.jsonl", "--engine", "ray"], "standard input cannot be read by several workers"),
         (["TRAIN", "--engine", "ray"], "standard output is one file"),
         (["nowhere://x.jsonl"], "cannot reach nowhere://x.jsonl: Protocol not known: nowhere"),

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_it_prints_a_table_and_a_conclusion(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "weak.jsonl", "strong.jsonl", "gold.jsonl", "--rounds", "500", "--seed", "1"]) == 0
     output = capsys.readouterr()
-    wanted = compare_sets(WEAK, STRONG, GOLD, n_rounds=500, seed=1)
+    wanted = compare_sets(GOLD, WEAK, STRONG, n_rounds=500, seed=1)
     assert output.err == ""
     assert output.out.endswith(f"\n{wanted.sentence}\n")
     assert "The second is better by" in wanted.sentence
@@ -55,7 +55,7 @@ def test_json_has_everything(metric: Metric, folder: Path, capsys: pytest.Captur
     assert main(["compare", "weak.jsonl", "strong.jsonl", "gold.jsonl", *options]) == 0
     found = json.loads(capsys.readouterr().out)
     wanted = compare_sets(
-        WEAK, STRONG, GOLD, metric=metric, macro_over="vocabulary", vocabulary=["a", "b", "q"], n_rounds=50
+        GOLD, WEAK, STRONG, metric=metric, macro_over="vocabulary", vocabulary=["a", "b", "q"], n_rounds=50
     )
     assert found == {**asdict(wanted), "sentence": wanted.sentence}
 

@@ -11,7 +11,7 @@ from setaug import read_examples
 from setaug.cli import main
 from setaug.metrics import evaluate
 from setaug.predictions import read_predictions
-from tests.pages.reading import Page
+from tests.reporting.reading import Page
 
 GOLD = [
     {"id": 1, "text": "a red apple", "labels": ["apple", "fruit"]},
@@ -42,7 +42,7 @@ def test_it_prints_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["evaluate", "predictions.jsonl", "gold.jsonl"]) == 0
     output = capsys.readouterr()
     assert output.err == ""
-    assert output.out == evaluate(read_predictions("predictions.jsonl"), read_examples("gold.jsonl")).table() + "\n"
+    assert output.out == evaluate(read_examples("gold.jsonl"), read_predictions("predictions.jsonl")).table() + "\n"
     assert "3 examples, 1.33 labels each; 1.00 predicted" in output.out
     assert "macro is averaged over the 3 labels in the true sets" in output.out
 
@@ -54,14 +54,14 @@ def test_json_has_everything(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["evaluate", "predictions.jsonl", "gold.jsonl", *options.split()]) == 0
     found = json.loads(capsys.readouterr().out)
     wanted = evaluate(
-        read_predictions("predictions.jsonl"),
         read_examples("gold.jsonl"),
+        read_predictions("predictions.jsonl"),
         macro_over="vocabulary",
         vocabulary=["apple", "fruit", "pear", "quince"],
         keyphrases="documents",
         per_label=True,
     )
-    assert found == wanted.as_dict()
+    assert found == wanted.to_dict()
     assert found["sets"]["n_macro_labels"] == 4
     assert found["sizes"]["unknown"] == pytest.approx(1 / 3)
     assert found["sizes"]["repeated"] == pytest.approx(1 / 3)
@@ -149,14 +149,15 @@ def test_a_page_is_written_beside_the_scores(folder: Path, capsys: pytest.Captur
 def test_a_page_may_go_to_standard_output(folder: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     assert main(["evaluate", "predictions.jsonl", "gold.jsonl", "--html", "-", "--labels", "labels.txt"]) == 0
     page = Page(capsysbinary.readouterr().out.decode())
-    assert page.table("with a flaw").rows[1][1] == "plum (1)"
+    assert page.table("with format errors").rows[1][1] == "plum (1)"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--html", "-", "--json"], "--html - and --json both write to standard output."),
-        (["--html", "gold.jsonl"], "--html writes .html (also with .gz behind) or -; got 'gold.jsonl'."),
+        (["--html", "page.jsonl"], "--html writes .html (also with .gz behind) or -; got 'page.jsonl'."),
+        (["--html", "gold.jsonl"], "the output would replace the input gold.jsonl"),
         (["--html", "none/page.html"], "cannot write none/page.html: No such file or directory."),
         (["--html", "page.html", "--text-field", "body"], 'field "body" is missing'),
     ],

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import pytest
 
 from setaug import Example
+from setaug.analysis.inspection import inspect_examples, inspect_file
 from setaug.cli import main
-from setaug.inspection import inspect_examples, inspect_file
 from setaug.orders import Thresholds
 from setaug.sample import sample_examples
-from tests.pages.reading import Page
+from tests.reporting.reading import Page
 
 SAMPLE = list(sample_examples(600))
 
@@ -153,7 +153,7 @@ def test_no_page_is_left_after_a_mistake(source: str, tmp_path: Path, capsys: py
     for arguments, message in (
         ([str(bad), "--html", str(tmp_path / "page.html")], '"labels" must be a list of strings, got 3.'),
         ([source, "--html", str(tmp_path / "none" / "page.html"), "--no-diagnosis"], "cannot write"),
-        ([source, "--html", source], "--html writes .html (also with .gz behind) or -; got"),
+        ([source, "--html", "page.jsonl"], "--html writes .html (also with .gz behind) or -; got"),
         ([source, "--html", "-", "--json"], "--html - and --json both write to standard output."),
         ([source, "--html", "page.html", "--set", "event"], "--html shows all of the data, --set one set"),
     ):

@@ -49,6 +49,7 @@ def test_the_demo_runs_and_leaves_what_it_shows(tmp_path: Path, capfd: pytest.Ca
     assert len((folder / "pairs.jsonl").read_text().splitlines()) == 900
 
 
+@pytest.mark.minutes
 def test_the_demo_trains_two_models_and_compares_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", str(tmp_path), "--examples", "50", "--epochs", "1"]) == 0
     shown = capfd.readouterr().out

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from setaug.cli import main
+from setaug.decoding.vote import CHOICES
 from setaug.models import SetClassifier, SetGenerator
 from setaug.predictions import Prediction, read_predictions
+from setaug.settings import DECODINGS, DecodingMethod
 from tests.cli.refusals import assert_refused
 from tests.conftest import DEV, write_examples
 
@@ -47,6 +49,30 @@ def test_standard_input_is_read(
     (found,) = predicted(capfd.readouterr().out)
     assert found.id == 7
     assert found.size == len(found.labels)
+
+
+@pytest.mark.parametrize("way", CHOICES)
+@pytest.mark.parametrize(
+    ("asked", "least", "most"),
+    [("--size-is 2", 2, 2), ("--min-size 4", 4, None), ("--max-size 1", 0, 1), ("--min-size 2 --max-size 3", 2, 3)],
+)
+@pytest.mark.parametrize("threshold", ["0", "1"])
+def test_a_size_that_is_asked_for_is_kept_by_every_way_of_choosing(
+    way: str,
+    asked: str,
+    least: int,
+    most: int | None,
+    threshold: str,
+    folder: Path,
+    generator_folder: Path,
+    generator: SetGenerator,
+) -> None:
+    options = ["--samples", "4", "--choose", way, "--threshold", threshold, *asked.split(), "-q", "-o", "out.jsonl"]
+    assert main(["predict", str(generator_folder), "texts.jsonl", *options]) == 0
+    found = list(read_predictions("out.jsonl"))
+    assert len(found) == len(DEV)
+    most = max(generator.largest_, least) if most is None else most
+    assert all(least <= len(one.labels) <= most for one in found), [len(one.labels) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -157,3 +183,17 @@ def test_mistakes_get_one_clear_line_and_leave_the_output_alone(
     (folder / "bad.jsonl").write_text('{"body": "a"}\n')
     folders = {"generator": generator_folder, "classifier": classifier_folder, "search": search_folder}
     assert_refused("predict", arguments.format(**folders).split(), message, folder, capfd)
+
+
+def test_a_decoding_is_added_by_one_entry(
+    folder: Path, generator_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    toy = DecodingMethod(help="a toy", fixed={"do_sample": False}, reads={"top_k": "num_beams"})
+    monkeypatch.setitem(DECODINGS, "toy", toy)
+    assert main(["predict", str(generator_folder), "texts.jsonl", "--decoding", "toy", "--top-k", "3", "-q"]) == 0
+    by_toy = capfd.readouterr().out
+    assert main(["predict", str(generator_folder), "texts.jsonl", "--decoding", "beam", "--beams", "3", "-q"]) == 0
+    assert by_toy == capfd.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["predict", "--help"])
+    assert "toy: a toy" in " ".join(capfd.readouterr().out.split())

@@ -197,9 +197,9 @@ def test_answers_are_kept_also_where_the_output_is_no_file(
         (["--concurrency", "0"], "concurrency must be"),
         (["--train", "missing.jsonl"], "cannot read missing.jsonl"),
         (["--train", "empty.jsonl"], "empty.jsonl holds no example"),
-        (["--answers", "train.jsonl"], "answers need a file of their own, not train.jsonl"),
-        (["--answers", "out.jsonl"], "answers need a file of their own, not out.jsonl"),
-        (["--answers", "-"], "answers need a file of their own, not -"),
+        (["--answers", "train.jsonl"], "the output would replace the input train.jsonl"),
+        (["--answers", "out.jsonl"], "out.jsonl would be written twice"),
+        (["--answers", "-"], "answers need a file of their own, not standard output"),
         (["--answers", "notes.txt"], "line 1 of notes.txt is not what this command writes"),
     ],
 )

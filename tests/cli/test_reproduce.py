@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from setaug.cli import main
-from setaug.cli.reproduce import EXPERIMENTS, _command, add_arguments
-from setaug.experiments.experiment import NAMES
+from setaug.cli.reproduce import NAMES, _command, add_arguments
+from setaug.experiments.reproduction.experiment import EXPERIMENTS, GRAPHS
 from tests.cli.refusals import assert_refused
 from tests.experiments.emotions import write_emotions
 
@@ -17,18 +17,21 @@ MODEL = ["--model", "some/bart"]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["main", *MODEL], "say where the data sets are (--data-dir), or that the hub has them (--download)."),
-        (["main", "--data-dir", "data"], "say which encoder-decoder to train"),
-        (["main", *MODEL, "--data-dir", "data", "--data", "imdb"], "there is no benchmark 'imdb'"),
-        (["main", *MODEL, "--data-dir", "data", "--data", "kp20k"], "main is about the data sets with fixed labels"),
-        (["keyphrases", *MODEL, "--data-dir", "data", "--data", "ufet"], "keyphrases is about kp20k."),
+        (["main", *MODEL], "name the folder of the data sets (--data-dir), or download them (--download)."),
+        (["main", "--data-dir", "data"], "name an encoder-decoder to train"),
+        (["main", *MODEL, "--data-dir", "data", "--data", "imdb"], "unknown data set 'imdb'"),
+        (
+            ["main", *MODEL, "--data-dir", "data", "--data", "kp20k"],
+            "main needs closed labels; use go-emotions, ufet, reuters.",
+        ),
+        (["keyphrases", *MODEL, "--data-dir", "data", "--data", "ufet"], "keyphrases needs keyphrases; use kp20k."),
         (["main", *MODEL, "--data-dir", "data", "--epochs", "0"], "epochs must be a whole number from 1 on, got 0."),
         (["main", *MODEL, "--data-dir", "data", "--classifier-epochs", "0"], "epochs must be a whole number"),
         (["main", *MODEL, "--data-dir", "data", "--seeds", "-1"], "seed must be a whole number below 2**32, got -1."),
-        (["main", *MODEL, "--data-dir", "data", "--seeds", "1", "1"], "--seeds names a seed twice."),
+        (["main", *MODEL, "--data-dir", "data", "--seeds", "1", "1"], "--seeds has a duplicate."),
         (["main", *MODEL, "--data-dir", "data", "--samples", "0"], "--samples must be at least 1, got 0."),
         (["main", *MODEL, "--data-dir", "data", "--workers", "0"], "--workers must be at least 1, got 0."),
-        (["main", *MODEL, "--data-dir", "data", "--rows", "x"], "main has no row 'x'; there are set search; "),
+        (["main", *MODEL, "--data-dir", "data", "--rows", "x"], "main has no row 'x'; use one of set search; "),
         (["main", *MODEL, "--data-dir", "data", "--download"], "download"),
         (["main", *MODEL, "--data-dir", "data", "--data", "ufet"], "types.txt"),
         (["main", *MODEL, "--data-dir", "data", "--report", "--dry-run"], "--report and --dry-run exclude each other."),
@@ -53,7 +56,7 @@ def test_missing_data_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[s
 
 
 def test_help_names_all_experiments() -> None:
-    assert {*NAMES, "graphs"} == EXPERIMENTS.keys()
+    assert {*EXPERIMENTS, GRAPHS} == NAMES.keys()
 
 
 def test_the_call_on_a_page_names_no_place(tmp_path: Path) -> None:
@@ -67,6 +70,8 @@ def test_the_call_on_a_page_names_no_place(tmp_path: Path) -> None:
         "setaug reproduce main --data-dir DIR --data 'ufet[min2]' --model my-bart --encoder some/bert --seeds 1 2 "
         "--learning-rate 0.0005"
     )
+    options = parser.parse_args(["main", "--download", *MODEL, "--rows", "setaug + size", "seq2seq"])
+    assert _command("main", options).endswith(" --rows 'setaug + size' seq2seq")
     options = parser.parse_args(["graphs", "--download"])
     assert _command("graphs", options) == "setaug reproduce graphs --download"
 
@@ -77,6 +82,6 @@ def test_all_experiments_take_what_they_are_about(tmp_path: Path, capsys: pytest
     for llm in ([], ["--llm", "any"]):
         assert main([*call, *llm, "-o", str(tmp_path / "out")]) == 0
         listed = capsys.readouterr().out
-        for name in EXPERIMENTS:
+        for name in NAMES:
             is_about = name != "keyphrases" and (name != "few-shot" or bool(llm))
             assert (f"\n{name}: " in f"\n{listed}") == is_about

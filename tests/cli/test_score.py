@@ -35,7 +35,7 @@ def test_the_output_is_the_models_and_the_summary_its_means(
     for row, one, example in zip(rows(output.out), found, DEV, strict=True):
         assert (row["id"], row["n_labels"], row["samples"]) == (example.id, len(example.labels), 5)
         assert row.get("exact") == one["uniform"].exact
-        assert row["proposals"] == {name: likelihood.as_row() for name, likelihood in one.items()}
+        assert row["proposals"] == {name: likelihood.to_dict() for name, likelihood in one.items()}
     lines = output.err.splitlines()
     assert lines[0].startswith("12 sets with ")
     assert "5 orders drawn per set and proposal; mean bits per set" in lines[0]
@@ -114,7 +114,7 @@ def test_bad_lines_and_sets_that_cannot_be_scored_can_be_left_out(
 def test_sets_without_a_bound_are_counted(
     folder: Path, generator_folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("setaug.likelihood.isnan", lambda value: value > 2)
+    monkeypatch.setattr("setaug.analysis.likelihood.isnan", lambda value: value > 2)
     assert main(["score", str(generator_folder), "dev.jsonl", "--max-exact", "0"]) == 0
     output = capfd.readouterr()
     n_large = sum(not row["proposals"]["topological"] for row in rows(output.out))
@@ -126,9 +126,9 @@ MISTAKES = [
     ("missing dev.jsonl", "there is no model folder missing."),
     ("{generator} missing.jsonl", "cannot read missing.jsonl"),
     ("{generator} texts.jsonl", 'line 1 of texts.jsonl: field "labels" is missing'),
-    ("{generator} dev.jsonl --samples 0", "samples must be a whole number from 1 on, got 0."),
-    ("{generator} dev.jsonl --max-exact 8", "max_exact must be a whole number from 0 to 7, got 8."),
-    ("{generator} dev.jsonl --seed -1", "seed must be a whole number"),
+    ("{generator} dev.jsonl --samples 0", "samples must be an integer from 1 on, got 0."),
+    ("{generator} dev.jsonl --max-exact 8", "max_exact must be an integer from 0 to 7, got 8."),
+    ("{generator} dev.jsonl --seed -1", "seed must be an integer"),
     ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),
     ("{classifier} dev.jsonl", "only models that write sets can be scored; a classifier scores each label by itself."),
     ("{search} dev.jsonl", "set search writes one label at a time, so it gives sets no likelihood."),

@@ -1,6 +1,7 @@
 """``setaug serve`` starts, says where, and ends when it is told to."""
 
 import gzip
+import json
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from setaug.cli import main
 from setaug.web.datasets import sample_file
 from tests.web.serving import process
+from tests.web.test_connections import wait_until
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,7 @@ from tests.web.serving import process
         (["--data", "bad.jsonl"], "line 1 of bad.jsonl"),
         (["missing/"], "there is no model folder missing/"),
         (["--max-upload", "0"], "must be above 0"),
+        (["--max-per-address", "-1"], "--max-per-address must not be negative, got -1"),
     ],
 )
 def test_a_server_that_cannot_start_says_why(
@@ -44,7 +47,7 @@ def test_a_server_that_cannot_start_says_why(
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
+@pytest.mark.parametrize("missing", ["fastapi", "prometheus_client", "uvicorn"])
 def test_without_the_extra_the_pip_line_is_shown(missing: str) -> None:
     code = f"import sys\nsys.modules['{missing}'] = None\nfrom setaug.cli import main\nsys.exit(main(['serve']))\n"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
@@ -62,11 +65,36 @@ def test_a_server_starts_with_a_file_and_ends_when_told(signum: int, code: int, 
         assert server.json(f"/api/datasets/{found['dataset']['id']}/graph")["labels"]
         run.send_signal(signum)
         assert run.wait(30) == code
-        assert run.stderr is not None
-        said = run.stderr.read()
-        assert said.count("\n") <= 1
-        assert "Traceback" not in said
+        lines = server.log.read_text().splitlines()
+    assert [line.split()[3:7] for line in lines[1:3]] == [
+        ["127.0.0.1", "GET", "/api/health", "200"],
+        ["127.0.0.1", "GET", f"/api/datasets/{found['dataset']['id']}/graph", "200"],
+    ]
+    assert len(lines) <= 4
     assert [path.name for path in tmp_path.iterdir()] == ["sample.jsonl.gz"]  # nothing is left behind
+
+
+def test_the_log_can_be_json_and_what_a_killed_server_left_is_removed(tmp_path: Path) -> None:
+    environment = {"TMPDIR": str(tmp_path), "SETAUG_API_KEY": ""}
+    with process("--log-format", "json", environment=environment) as (server, run):
+        server.json("/api/sample", b"")
+        wait_until(lambda: server.log.read_text().count("\n") == 2)
+        run.kill()
+        run.wait(30)
+        told = json.loads(server.log.read_text().splitlines()[1])
+    assert (told["method"], told["path"], told["status"]) == ("POST", "/api/sample", 201)
+    (left,) = tmp_path.iterdir()
+    with process(environment=environment) as (server, run):
+        assert server.json("/api/health/ready") == {"status": "ok"}
+        assert not left.exists()
+
+
+def test_a_proxy_that_is_named_names_the_clients(tmp_path: Path) -> None:
+    for arguments, address in (((), "127.0.0.1"), (("--proxy", "127.0.0.1"), "192.0.2.7")):
+        with process(*arguments, environment={"SETAUG_API_KEY": ""}) as (server, _):
+            server.json("/api/health/live", headers={"X-Forwarded-For": "192.0.2.7"})
+            wait_until(lambda: server.log.read_text().count("\n") == 2)  # it is written after the answer
+            assert server.log.read_text().splitlines()[1].split()[3] == address
 
 
 def test_another_host_is_served_with_a_key(tmp_path: Path) -> None:

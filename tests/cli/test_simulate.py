@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from setaug.cli import main
-from setaug.cli.simulate import STUDIES
+from setaug.cli.simulate import _PROCESSES, EXAMPLES
 from setaug.examples import read_examples
-from setaug.experiments.findings import FINDINGS
-from setaug.simulation import PROCESSES, block_symbols
+from setaug.experiments.simulation.findings import FINDINGS
+from setaug.experiments.simulation.processes import PROCESSES, block_symbols
 
 
-def test_the_studies_that_it_knows_are_those_that_there_are() -> None:
-    assert list(STUDIES) == list(FINDINGS)
+def test_help_names_all_studies_and_processes() -> None:
+    assert all(f"  {name:12}{finding.help}\n" in EXAMPLES for name, finding in FINDINGS.items())
+    assert _PROCESSES.keys() == PROCESSES.keys()
 
 
 @pytest.mark.parametrize("process", PROCESSES)
@@ -42,17 +43,17 @@ def test_data_goes_to_standard_output_with_all_that_is_asked_for(capfdbinary: py
     [
         (["data", "--scale", "small"], "--scale is for studies, not for data."),
         (["data", "--workers", "2"], "--workers is for studies, not for data."),
-        (["finding-1", "--symbols", "5"], "--symbols is for data; the studies have data of their own."),
-        (["finding-1", "--shuffle-text"], "--shuffle-text is for data; the studies have data of their own."),
-        (["all", "--process", "sizes"], "--process is for data; the studies have data of their own."),
-        (["data", "--process", "sizes", "--words", "9"], "--words means nothing to the process sizes."),
-        (["data", "--process", "partners", "--noise", "0"], "--noise means nothing to the process partners."),
-        (["data", "--max-size", "9"], "--max-size means nothing to the process blocks."),
+        (["finding-1", "--symbols", "5"], "--symbols is for data; the studies have their own data."),
+        (["finding-1", "--shuffle-text"], "--shuffle-text is for data; the studies have their own data."),
+        (["all", "--process", "sizes"], "--process is for data; the studies have their own data."),
+        (["data", "--process", "sizes", "--words", "9"], "--words does not apply to the process sizes."),
+        (["data", "--process", "partners", "--noise", "0"], "--noise does not apply to the process partners."),
+        (["data", "--max-size", "9"], "--max-size does not apply to the process blocks."),
         (["data", "--examples", "-1"], "--examples must not be negative, got -1."),
         (["data", "--noise", "2"], "noise must be a share from 0 to 1, got 2.0."),
-        (["data", "--symbols", "3"], "6 blocks of 2 need more than the 3 symbols that there are."),
-        (["data", "--seed", "-1"], "seed must be a whole number from 0 on, got -1."),
-        (["finding-1", "--workers", "0"], "workers must be a whole number from 1 on, got 0."),
+        (["data", "--symbols", "3"], "6 blocks of 2 need more than 3 symbols."),
+        (["data", "--seed", "-1"], "seed must be a non-negative integer, got -1."),
+        (["finding-1", "--workers", "0"], "workers must be a positive integer, got 0."),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -127,7 +127,7 @@ MISTAKES = {
     "train.jsonl --checkpoint-every 0": "checkpoint_every must be",
     "train.jsonl --lora 0": "lora_rank must be",
     "train.jsonl --seeds -1": "seed must be a whole number below 2**32, got -1.",
-    "train.jsonl --orders -1": "n_orders must not be negative",
+    "train.jsonl --orders -1": "n_orders must be from 0 to",
     "train.jsonl --min-pmi nan": "min_pmi",
     "train.jsonl --min-ratio 0.5": "min_ratio must be at least 1, got 0.5.",
     "train.jsonl --separator a": "separator must not start with a letter",
@@ -204,6 +204,6 @@ def test_what_is_written_says_how_it_was_made(folder: Path) -> None:
     assert main(command) == 0
     card = json.loads(Path("new/run/setaug.json").read_bytes())
     assert card["settings"]["augmenter"]["template"] == "Topics: {text}"
-    assert card["settings"]["augmenter"]["size"] is False
+    assert card["settings"]["augmenter"]["with_size"] is False
     assert card["record"]["versions"]["torch"] == torch.__version__
     assert card["record"]["seconds"] >= 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from setaug.decoding.calibration import Calibration
+from setaug.decoding.vote import Calibration
 
 shares = st.sampled_from([step / 8 for step in range(9)])
 found = st.lists(st.tuples(st.dictionaries(st.sampled_from("abcd"), shares), st.frozensets(st.sampled_from("abcde"))))

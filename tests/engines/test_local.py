@@ -1,16 +1,18 @@
 """Files in, files out: the same pairs as in Python, whole or not at all."""
 
+import csv
 import gzip
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import orjson
+import pandas as pd
 import pyarrow as pa
 import pytest
 import zstandard
@@ -20,7 +22,8 @@ from pyarrow import parquet
 
 from setaug import DataError, Example, FileError, SetAugmenter, read_examples
 from setaug.augmenter import PairFormat
-from setaug.engines import augment_files, blocks, count_files
+from setaug.engines import augment_files, count_files, local
+from setaug.engines.fast import blocks
 from setaug.examples import Columns, Skipped
 from setaug.orders import ORDERINGS, LabelStatistics
 from setaug.sample import sample_examples
@@ -34,7 +37,16 @@ SHAPES = [
     PairFormat.named("chat-prompt-completion"),
     PairFormat.named("chat-prompt-completion", system=""),
     PairFormat.named("columns", ('q"', "é")),
+    PairFormat.named("columns", ("\x01-", "\x00--P")),
 ]
+
+
+@pytest.fixture(scope="module", params=["plain", "compiled"], autouse=True)
+def loops(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run each test in plain Python, as small inputs do, and through the compiled loops."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "SMALL_INPUT", sys.maxsize if request.param == "plain" else 0)
+        yield
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]], *, ascii_only: bool = False) -> Path:
@@ -65,7 +77,9 @@ def expected(rows: Rows, augmenter: SetAugmenter, pair_format: PairFormat | None
 
 
 @pytest.mark.parametrize("ordering", ORDERINGS)
-@pytest.mark.parametrize("options", [{}, {"sampler": "quick"}, {"distinct": True}, {"size": False, "separator": "; "}])
+@pytest.mark.parametrize(
+    "options", [{}, {"sampler": "quick"}, {"distinct": True}, {"with_size": False, "separator": "; "}]
+)
 def test_a_files_pairs_are_those_of_the_augmenter(ordering: str, options: dict[str, Any], tmp_path: Path) -> None:
     rows = wide_rows()
     augmenter = SetAugmenter(ordering=ordering, random_state=5, **options)
@@ -281,16 +295,203 @@ def test_chat_messages_do_not_go_into_a_csv_file(name: str, tmp_path: Path) -> N
     assert os.listdir(tmp_path) == ["in.jsonl"]
 
 
-def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path) -> None:
-    source = write_jsonl(tmp_path / "in.jsonl", sample_rows(100))
+def swap_in_place(source: Path) -> None:
+    """Exchange two halves: the size is the same, and all lines are good ones but one."""
+    content = source.read_bytes()
+    source.write_bytes(content[len(content) // 2 :] + content[: len(content) // 2])
 
-    def cut_short(stage: str, done: int, total: int | None) -> None:
-        if stage == "reading":
-            os.truncate(source, 1000)
 
-    with pytest.raises(FileError, match="changed while it was read"):
-        augment_files(source, tmp_path / "out.jsonl", progress=cut_short)
+def replace_by_another(source: Path) -> None:
+    lines = b"".join(json.dumps(row).encode() + b"\n" for row in reversed(sample_rows(100)))
+    beside = source.with_suffix(".new")
+    beside.write_bytes(gzip.compress(lines) if source.suffix == ".gz" else lines)
+    beside.replace(source)
+
+
+def change_one_byte(source: Path) -> None:
+    content = bytearray(source.read_bytes())
+    content[len(content) // 2] ^= 1
+    source.write_bytes(content)
+
+
+def cut_short(source: Path) -> None:
+    os.truncate(source, source.stat().st_size // 2)
+
+
+CHANGES = [swap_in_place, replace_by_another, change_one_byte, cut_short]
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.gz", "in.jsonl.zst"])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("shards", [None, 2])
+def test_a_file_that_changes_between_the_passes_is_refused_by_name(
+    name: str, change: Callable[[Path], None], shards: int | None, tmp_path: Path
+) -> None:
+    first = write_jsonl(tmp_path / "first.jsonl", sample_rows(10))
+    source = write_kind(tmp_path / name, sample_rows(100))
+    changed = []
+
+    def change_once(stage: str, done: int, total: int | None) -> None:
+        if done == 110 and not changed:
+            changed.append(change(source))
+
+    with pytest.raises(FileError, match=rf"{name} changed while it was read"):
+        augment_files([first, source], tmp_path / "out.jsonl", progress=change_once, shards=shards)
+    assert changed
+    assert sorted(os.listdir(tmp_path)) == ["first.jsonl", name]
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.parquet"])
+def test_a_file_of_another_kind_is_read_once_and_may_change(name: str, tmp_path: Path) -> None:
+    source = write_kind(tmp_path / name, sample_rows(50))
+    augment_files(source, tmp_path / "before.jsonl")
+    augment_files(source, tmp_path / "after.jsonl", progress=lambda *news: source.write_bytes(b"nothing"))
+    assert (tmp_path / "after.jsonl").read_bytes() == (tmp_path / "before.jsonl").read_bytes()
+
+
+NUMBERS = [
+    "1234567890123456789",
+    "-1e-7",
+    "1E+05",
+    "12345678901234567890123",
+    "1.50",
+    '{"a": [1e2, {"b": 99999999999999999999}]}',
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_carried_number_keeps_its_bytes(number: str, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text(f'{{"text": "a", "labels": ["x"], "n": {number}}}\n')
+    report = augment_files(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=["n"])
+    assert (tmp_path / "out.jsonl").read_text() == f'{{"prompt":"a","completion":"1 | x","n":{number}}}\n'
+    assert report.n_examples == 1
+    augment_files(source, tmp_path / "out.csv", SetAugmenter(n_orders=0), carry=["n"])
+    with (tmp_path / "out.csv").open(newline="") as lines:
+        (row,) = csv.DictReader(lines)
+    assert json.loads(row["n"]) == json.loads(number)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+@pytest.mark.parametrize("name", ['"', "\\", "a\tb", "a\rb", "é\\u00e9", "\x00", "", "😀"])
+def test_the_name_of_a_field_may_be_anything(name: str, kind: str, tmp_path: Path) -> None:
+    row = {f"t{name}": "a", f"l{name}": ["x"], name: "c"}
+    if kind == "jsonl":
+        source = write_jsonl(tmp_path / "in.jsonl", [row, row])
+        with source.open("a") as lines:
+            lines.write(json.dumps(row, ensure_ascii=True).replace("t", "\\u0074", 1) + "\n")
+    else:
+        source = tmp_path / "in.csv"
+        with source.open("w", newline="") as lines:
+            csv.writer(lines, quoting=csv.QUOTE_ALL).writerows([list(row), *[["a", "x", "c"]] * 3])
+    columns = Columns(text=f"t{name}", labels=f"l{name}")
+    augment_files(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), columns=columns, carry=[name])
+    assert read_jsonl(tmp_path / "out.jsonl") == [{"prompt": "a", "completion": "1 | x", name: "c"}] * 3
+
+
+def test_of_a_field_that_stands_twice_the_last_is_taken(tmp_path: Path) -> None:
+    line = '{"labels": 3, "n": 1, "text": null, "n": 2, "labels": ["x"], "text": "b", "labels": ["y", "z"]}\n'
+    (tmp_path / "in.jsonl").write_text(line)
+    augment_files(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=["n"])
+    assert read_jsonl(tmp_path / "out.jsonl") == [{"prompt": "b", "completion": "2 | y | z", "n": 2}]
+    assert [example.labels for example in read_examples(tmp_path / "in.jsonl")] == [("y", "z")]
+
+
+def test_a_valid_line_that_is_not_understood_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "a", "labels": ["x"]}\n{"text" "b"}\n')
+    monkeypatch.setattr(blocks, "parse_json_row", lambda line: {"text": "b", "labels": []})
+    with pytest.raises(RuntimeError, match=r"an error in setaug: a valid row of in.jsonl, near line 2"):
+        augment_files(tmp_path / "in.jsonl", tmp_path / "out.jsonl", skip_bad=True)
     assert os.listdir(tmp_path) == ["in.jsonl"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz"])
+def test_a_carriage_return_in_a_cell_is_quoted(suffix: str, tmp_path: Path) -> None:
+    texts = ["a\rb", "\r", "a\r\nb", "a\nb", 'a"b', "a,b\tc", "\ufeff", "plain"]
+    source = write_jsonl(tmp_path / "in.jsonl", [{"text": text, "labels": ["x"]} for text in texts])
+    pair_format = PairFormat.named("columns", ("\ufefftext", "labels"))
+    augment_files(source, tmp_path / f"out.{suffix}", SetAugmenter(n_orders=0), pair_format=pair_format)
+    read = read_examples(tmp_path / f"out.{suffix}", text_field="\ufefftext")
+    assert [example.text for example in read] == texts
+    frame = pd.read_csv(tmp_path / f"out.{suffix}", sep="\t" if "tsv" in suffix else ",", dtype=str)
+    assert frame.iloc[:, 0].tolist() == texts
+
+
+@pytest.mark.parametrize("blank", [b"", b" ", b"\t\r", b"\x0b", b"\x0c", b"\x1c \x1f", b"\xc2\x85", b"\xc2\xa0"])
+def test_both_ways_of_reading_agree_on_what_a_blank_line_is(blank: bytes, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(b'{"text": "a", "labels": []}\n' + blank + b"\n")
+    skipped = Skipped()
+    assert len(list(read_examples(source, skipped=skipped))) == 1
+    report = augment_files(source, tmp_path / "out.jsonl", skip_bad=True)
+    assert (report.n_examples, report.skipped) == (1, skipped)
+    assert skipped.count == bool(blank.strip(b" \t\r"))
+
+
+@pytest.mark.parametrize("first", ["text", "labels"])
+def test_a_line_that_is_too_long_is_refused(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setaug.examples.MAX_LINE", 10_000)
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", 100)
+    row = {"text": "a" * 9_000, "labels": ["x"]}
+    source = write_jsonl(tmp_path / "in.jsonl", [row, {first: row[first], **row, "text": "a" * 30_000}])
+    message = r"line 2 of in\.jsonl: longer than 10,000 bytes"
+    with pytest.raises(DataError, match=message):
+        augment_files(source, tmp_path / "out.jsonl", skip_bad=True)
+    with pytest.raises(DataError, match=message):
+        list(read_examples(source, skipped=Skipped()))
+    (tmp_path / "in.csv").write_text(f"text,labels\n{'a' * 30_000},x\nb,y\n")
+    report = augment_files(tmp_path / "in.csv", tmp_path / "out.jsonl", skip_bad=True)
+    assert (report.n_examples, report.skipped.first) == (1, ["line 2 of in.csv: longer than 10,000 bytes; divide it."])
+
+
+def test_a_number_that_json_does_not_have_makes_a_bad_row(tmp_path: Path) -> None:
+    scores = [0.5, float("nan"), float("-inf"), 1e300]
+    rows = [{"text": "a", "labels": ["x"], "score": score, "deep": [{"s": score}]} for score in scores]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    for name in ("score", "deep"):
+        report = augment_files(
+            tmp_path / "in.parquet", tmp_path / "out.jsonl", SetAugmenter(n_orders=0), carry=[name], skip_bad=True
+        )
+        assert [row[name] for row in read_jsonl(tmp_path / "out.jsonl")] == [rows[0][name], rows[3][name]]
+        assert report.skipped.first == [
+            f'line 2 of in.parquet: the field "{name}" is carried and holds nan, which JSON does not have.',
+            f'line 3 of in.parquet: the field "{name}" is carried and holds -inf, which JSON does not have.',
+        ]
+
+
+def parquet_of(values: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Carry values into a Parquet file, each in a block of its own; give what is read back."""
+    monkeypatch.setattr(blocks, "BLOCK_SIZE", 1)
+    source = write_jsonl(tmp_path / "in.jsonl", [{"text": "a", "labels": [], "v": value} for value in values])
+    augment_files(source, tmp_path / "out.parquet", SetAugmenter(n_orders=0), carry=["v"])
+    return [row["v"] for row in parquet.read_table(tmp_path / "out.parquet").to_pylist()]
+
+
+@pytest.mark.parametrize("values", [[None, None, 3], [[], ["a"], []], [{"a": None}, {"a": "b"}], [None], [2**63 - 1]])
+def test_values_reach_a_parquet_file(values: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parquet_of(values, tmp_path, monkeypatch) == values
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1, 2.5], [1.5, True], [{"a": 1}, {"a": 1, "b": 2}], [1, "a"], [2**64], [0.5, 2**53 + 1], [{}], [[1], [True]]],
+)
+def test_what_a_parquet_file_would_change_is_refused(
+    values: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileError, match=r"^Parquet cannot hold [^\n]*$"):
+        parquet_of(values, tmp_path, monkeypatch)
+    assert os.listdir(tmp_path) == ["in.jsonl"]
+
+
+def test_parquet_output_has_checksums(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "in.jsonl", sample_rows(100))
+    augment_files(source, tmp_path / "out.parquet")
+    content = bytearray((tmp_path / "out.parquet").read_bytes())
+    content[content.index(b"2 | ") + 200] ^= 1
+    (tmp_path / "out.parquet").write_bytes(content)
+    with pytest.raises(FileError, match=r"out\.parquet: not a Parquet file that can be read \([^\n]*$"):
+        list(read_examples(tmp_path / "out.parquet", text_field="prompt", are_labelled=False))
 
 
 def test_a_pipe_can_be_read_although_it_is_read_twice(tmp_path: Path) -> None:
@@ -434,7 +635,7 @@ def test_a_bad_line_is_told_with_its_own_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shards", [0, -1, True, 1.5])
 def test_a_number_of_shards_that_makes_no_sense_is_refused(shards: Any, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="shards must be a whole number above zero"):
+    with pytest.raises(ValueError, match="shards must be a positive integer"):
         augment_files("in.jsonl", tmp_path / "out.jsonl", shards=shards)
 
 
@@ -465,7 +666,7 @@ def test_a_file_that_grows_is_read_as_far_as_it_went(tmp_path: Path) -> None:
 def test_shards_never_replace_what_is_read(tmp_path: Path) -> None:
     sources = [write_jsonl(tmp_path / f"train-0000{k}-of-00002.jsonl", sample_rows(9)) for k in range(2)]
     before = [path.read_bytes() for path in sources]
-    with pytest.raises(FileError, match="is there already"):
+    with pytest.raises(FileError, match="already exists"):
         augment_files(sources, tmp_path / "train.jsonl", shards=2)
     assert [path.read_bytes() for path in sources] == before
 

@@ -36,7 +36,7 @@ def test_nothing_is_in_its_place_before_all_is(tmp_path):
     with shards.written() as paths:
         for path in paths:
             Path(path).write_text("x")
-        assert names(tmp_path) == [f".out.jsonl.{shards.key}.unfinished"]
+        assert names(tmp_path) == [f".out.jsonl.{shards.key}.unfinished", ".out.jsonl.lock"]
     assert names(tmp_path) == ["out-00000-of-00002.jsonl", "out-00001-of-00002.jsonl"]
 
 
@@ -115,7 +115,7 @@ def test_another_run_removes_what_was_moved_by_one_that_was_stopped(tmp_path, mo
 def test_shards_that_are_there_are_neither_replaced_nor_mixed_with(tmp_path):
     (tmp_path / "out-00000-of-00002.jsonl").touch()
     for n_shards in (2, 7):
-        with pytest.raises(FileError, match="is there already"):
+        with pytest.raises(FileError, match="already exists"):
             Shards(f"{tmp_path}/out.jsonl", n_shards).begin()
     assert names(tmp_path) == ["out-00000-of-00002.jsonl"]
     Shards(f"{tmp_path}/other.jsonl", 2).begin()

@@ -59,7 +59,7 @@ def test_addresses_are_files_and_folders_too():
 
 def test_what_names_no_file_is_refused(tmp_path):
     touch(tmp_path, "notes.txt")
-    with pytest.raises(FileError, match="holds no file with examples"):
+    with pytest.raises(FileError, match="contains no file with examples"):
         find_files(tmp_path)
     with pytest.raises(FileError, match="cannot tell the kind"):
         find_files(tmp_path / "notes.txt")

@@ -1,20 +1,23 @@
-"""A small data set in GoEmotions' files, made of the built-in sample; and results that nobody had to train for."""
+"""A small data set in GoEmotions' files, and results stored as a run would store them."""
 
+import json
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from setaug.experiments.runs import Setup, predictions_path
-from setaug.files import open_output
+from setaug.experiments.cells import CELLS, Cell, Result
+from setaug.experiments.reproduction.experiment import read_experiment
+from setaug.experiments.reproduction.reproduce import make_plan
+from setaug.experiments.reproduction.training_cells import Setup, predictions_path
 from setaug.metrics import evaluate
 from setaug.predictions import Prediction
 from setaug.sample import sample_examples
+from setaug.storage import open_output
 
-SIZES = {"train": 40, "dev": 8, "test": 12}
+SIZES = {"train": 40, "dev": 6, "test": 6}
 
 
 def write_emotions(folder: Path) -> Path:
@@ -33,30 +36,35 @@ def write_emotions(folder: Path) -> Path:
     return folder
 
 
-@dataclass(frozen=True)
-class MadeUp:
-    """Stand in for trainings: keep a label of the true sets more often, the better the method is said to be."""
-
-    setup: Setup
-    folder: Path
-
-    def forget(self, cell: dict[str, Any]) -> None:
-        with (self.folder / "forgotten").open("a") as stream:
-            stream.write(cell["method"] + "\n")
-
-    def __call__(self, cells: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        benchmark = self.setup.load(cells[0]["data"])
+def store(folder: Path, cells: Iterable[Cell], make_result: Callable[[Cell], Result]) -> None:
+    """Add a line per cell to the stored results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / CELLS).open("a") as stream:
         for cell in cells:
-            rng = random.Random(cell.get("seed", 0))
-            share = {"setaug": 0.9, "tf-idf": 1.0}.get(cell["method"], 0.6)
-            predictions = []
-            for example in benchmark.test:
-                kept = tuple(label for label in example.labels if rng.random() < share)
-                predictions.append(Prediction(labels=kept, size=len(example.labels), id=example.id))
-            path = predictions_path(self.folder, cell)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open_output(path) as stream:
-                for one in predictions:
-                    stream.write(orjson.dumps(one.as_row(), option=orjson.OPT_APPEND_NEWLINE))
-            scores = evaluate(predictions, benchmark.test, keyphrases="one2set").as_dict()
-            yield {**scores, "n_train": len(benchmark.train), "n_test": len(benchmark.test), "train_seconds": 30.0}
+            stream.write(json.dumps({"cell": cell, "result": make_result(cell)}) + "\n")
+
+
+def store_experiment(name: str, setup: Setup, folder: Path, data: str, rows: Iterable[str] = ()) -> list[Cell]:
+    """Store results of an experiment in which SETAUG keeps more labels of the true sets than its baselines."""
+    made = make_plan(read_experiment(name), setup, [data])[data]
+    cells = [cell for row, each in made.items() if not rows or row in rows for cell in each]
+    unique = {json.dumps(cell): cell for cell in cells}
+    store(folder, unique.values(), lambda cell: _result(cell, setup, folder))
+    return cells
+
+
+def _result(cell: Cell, setup: Setup, folder: Path) -> dict[str, Any]:
+    dataset = setup.load(cell["data"])
+    rng = random.Random(cell.get("seed", 0))
+    share = {"setaug": 0.9, "tf-idf": 1.0}.get(cell["method"], 0.6)
+    predictions = []
+    for example in dataset.test:
+        kept = tuple(label for label in example.labels if rng.random() < share)
+        predictions.append(Prediction(labels=kept, size=len(example.labels), repeated=(), id=example.id))
+    path = predictions_path(folder, cell)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_output(path) as stream:
+        for one in predictions:
+            stream.write(orjson.dumps(one.as_row(), option=orjson.OPT_APPEND_NEWLINE))
+    scores = evaluate(dataset.test, predictions, keyphrases="one2set").to_dict()
+    return {**scores, "n_train": len(dataset.train), "n_test": len(dataset.test)}

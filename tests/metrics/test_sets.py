@@ -71,7 +71,7 @@ def test_scores_are_what_the_definitions_say(pairs: list[tuple[list[str], list[s
         ("gold-or-predicted", in_gold.union(*predicted)),
         ("vocabulary", set("abcxyz")),
     ):
-        scores = score_sets(predicted, gold, macro_over=macro_over, vocabulary=iter("abcxyzx"))
+        scores = score_sets(gold, predicted, macro_over=macro_over, vocabulary=iter("abcxyzx"))
         assert_same(scores, by_hand(predicted, gold, labels))
         assert (scores.macro_over, scores.n_macro_labels) == (macro_over, len(labels))
         assert scores.mean_gold_size == pytest.approx(mean(map(len, gold)))
@@ -91,13 +91,13 @@ def test_scores_are_those_of_scikit_learn_on_dense_matrices(pairs: list[tuple[li
     }
     wanted["jaccard"] = jaccard_score(truth, guess, average="samples", zero_division=0)
     wanted["exact_match"] = np.mean((truth == guess).all(axis=1))
-    assert_same(score_sets(predicted, gold, macro_over="vocabulary", vocabulary=list(ALPHABET)), wanted)
+    assert_same(score_sets(gold, predicted, macro_over="vocabulary", vocabulary=list(ALPHABET)), wanted)
 
 
 @given(pairs_of_sets)
 def test_labels_are_scored_as_the_definitions_say(pairs: list[tuple[list[str], list[str]]]) -> None:
     predicted, gold = split(pairs)
-    scores = score_labels(predicted, gold)
+    scores = score_labels(gold, predicted)
     assert {score.label for score in scores} == set().union(*gold, *predicted)
     assert [score.support for score in scores] == sorted((score.support for score in scores), reverse=True)
     for score in scores:
@@ -113,7 +113,7 @@ def test_labels_are_scored_as_the_definitions_say(pairs: list[tuple[list[str], l
     [([], [], 1.0), (["joy"], [], 0.0), ([], ["joy"], 0.0), (["joy"], ["joy"], 1.0)],
 )
 def test_an_empty_set_is_right_where_it_is_the_true_one(predicted: list[str], gold: list[str], score: float) -> None:
-    scores = score_sets([predicted], [gold])
+    scores = score_sets([gold], [predicted])
     assert scores.samples_precision == scores.samples_recall == scores.samples_f1 == score
     assert scores.jaccard == scores.exact_match == score
 
@@ -130,23 +130,23 @@ def test_a_label_that_nobody_uses_counts_only_in_a_vocabulary() -> None:
 
 
 def test_a_label_that_is_only_predicted_lowers_the_macro_score_where_it_is_counted() -> None:
-    assert score_sets([["a", "b"]], [["a"]]).macro_f1 == 1.0
-    assert score_sets([["a", "b"]], [["a"]], macro_over="gold-or-predicted").macro_f1 == 0.5
+    assert score_sets([["a"]], [["a", "b"]]).macro_f1 == 1.0
+    assert score_sets([["a"]], [["a", "b"]], macro_over="gold-or-predicted").macro_f1 == 0.5
 
 
 def test_bad_calls_say_what_is_wrong() -> None:
-    with pytest.raises(ValueError, match="equally many, got 1 and 2"):
-        score_sets([["a"]], [["a"], ["b"]])
+    with pytest.raises(ValueError, match="same length, got 2 and 1"):
+        score_sets([["a"], ["b"]], [["a"]])
     with pytest.raises(ValueError, match="nothing to score"):
         score_sets([], [])
-    with pytest.raises(ValueError, match="macro_over must be one of gold, gold-or-predicted, vocabulary; got 'all'"):
+    with pytest.raises(ValueError, match="macro_over must be one of gold, gold-or-predicted, vocabulary, got 'all'"):
         score_sets([["a"]], [["a"]], macro_over="all")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="needs a vocabulary"):
         score_sets([["a"]], [["a"]], macro_over="vocabulary")
     with pytest.raises(TypeError, match="vocabulary must be a collection of labels"):
         score_sets([["a"]], [["a"]], macro_over="vocabulary", vocabulary="abc")
     with pytest.raises(TypeError, match="got the string 'joy'"):
-        score_sets(["joy"], [["joy"]])
+        score_sets([["joy"]], ["joy"])
 
 
 def test_no_dense_matrix_is_made_and_nothing_warns() -> None:
@@ -154,5 +154,5 @@ def test_no_dense_matrix_is_made_and_nothing_warns() -> None:
     sets = [[f"label {i}"] for i in range(n)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        scores = score_sets(sets, [*sets[1:], sets[0]])
+        scores = score_sets([*sets[1:], sets[0]], sets)
     assert (scores.n_macro_labels, scores.micro_f1, scores.jaccard) == (n, 0.0, 0.0)

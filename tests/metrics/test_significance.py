@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from itertools import product
 from random import Random
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportions_ztest
 
-from setaug.metrics import compare_proportions, compare_sets, paired_bootstrap, paired_permutation, score_sets
+from setaug.metrics import PairedScores, compare_proportions, compare_sets, score_sets
 from setaug.metrics import significance as module
-from setaug.metrics.significance import Metric
+from setaug.metrics.significance import BootstrapTest, Metric, PermutationTest
 from tests.strategies import label_sets
 
 METRICS = get_args(Metric)
@@ -35,13 +35,25 @@ def made_up(n: int, *, skill: tuple[float, float] = (0.6, 0.6), seed: int = 0) -
         ]
         for chance in skill
     )
-    return first, second, gold
+    return gold, first, second
+
+
+def permute(
+    gold: Sets, first: Sets, second: Sets, *, n_rounds: int = 10_000, seed: int = 0, **options: Any
+) -> PermutationTest:
+    return PairedScores.of(gold, first, second, **options).permutation(n_rounds, seed=seed)
+
+
+def bootstrap(
+    gold: Sets, first: Sets, second: Sets, *, n_rounds: int = 10_000, seed: int = 0, **options: Any
+) -> BootstrapTest:
+    return PairedScores.of(gold, first, second, **options).bootstrap(n_rounds, seed=seed)
 
 
 def difference(first: Sets, second: Sets, gold: Sets, metric: str, macro_over: str = "gold") -> float:
     """Compute the difference by scoring both from scratch."""
     options = {"macro_over": macro_over, "vocabulary": list("abcxq")}
-    return getattr(score_sets(second, gold, **options), metric) - getattr(score_sets(first, gold, **options), metric)
+    return getattr(score_sets(gold, second, **options), metric) - getattr(score_sets(gold, first, **options), metric)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -51,9 +63,9 @@ def test_scores_are_those_of_score_sets(metric: Metric, data: list[tuple[list[st
     first, second, gold = map(list, zip(*data, strict=True))
     for macro_over in MACROS if metric == "macro_f1" else ("gold",):
         options = {"macro_over": macro_over, "vocabulary": list("abcxq")}
-        result = compare_sets(first, second, gold, metric=metric, n_rounds=8, **options)
-        assert result.first == pytest.approx(getattr(score_sets(first, gold, **options), metric))
-        assert result.second == pytest.approx(getattr(score_sets(second, gold, **options), metric))
+        result = compare_sets(gold, first, second, metric=metric, n_rounds=8, **options)
+        assert result.first == pytest.approx(getattr(score_sets(gold, first, **options), metric))
+        assert result.second == pytest.approx(getattr(score_sets(gold, second, **options), metric))
         assert result.difference == pytest.approx(result.second - result.first)
 
 
@@ -69,8 +81,8 @@ def test_few_examples_are_permuted_in_all_ways(metric: Metric, data: list[tuple[
             pairs = [(b, a) if swap else (a, b) for a, b, swap in zip(first, second, exchange, strict=True)]
             swapped = [list(sets) for sets in zip(*pairs, strict=True)]
             all_differences.append(difference(*swapped, gold, metric, macro_over))
-        result = paired_permutation(
-            first, second, gold, metric=metric, macro_over=macro_over, vocabulary=list("abcxq"), n_rounds=16
+        result = permute(
+            gold, first, second, metric=metric, macro_over=macro_over, vocabulary=list("abcxq"), n_rounds=16
         )
         assert result.is_exact
         assert result.p_one_sided == pytest.approx(np.mean([d >= observed - 1e-9 for d in all_differences]))
@@ -79,9 +91,9 @@ def test_few_examples_are_permuted_in_all_ways(metric: Metric, data: list[tuple[
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_random_exchanges_come_close_to_all_of_them(metric: Metric) -> None:
-    first, second, gold = made_up(11, skill=(0.5, 0.7), seed=4)
-    exact = paired_permutation(first, second, gold, metric=metric, n_rounds=2**11)
-    drawn = paired_permutation(first, second, gold, metric=metric, n_rounds=2**7 - 1)
+    gold, first, second = made_up(11, skill=(0.5, 0.7), seed=4)
+    exact = permute(gold, first, second, metric=metric, n_rounds=2**11)
+    drawn = permute(gold, first, second, metric=metric, n_rounds=2**7 - 1)
     assert exact.is_exact
     assert exact.n_rounds <= 2**11
     if not drawn.is_exact:
@@ -93,13 +105,13 @@ def test_random_exchanges_come_close_to_all_of_them(metric: Metric) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_bootstrap_of_few_examples_comes_close_to_all_draws(metric: Metric) -> None:
-    first, second, gold = made_up(3, skill=(0.4, 0.8), seed=2)
+    gold, first, second = made_up(3, skill=(0.4, 0.8), seed=2)
     everything = [
         difference([first[i] for i in draw], [second[i] for i in draw], [gold[i] for i in draw], metric)
         for draw in product(range(3), repeat=3)
     ]
     n = 4000
-    result = paired_bootstrap(first, second, gold, metric=metric, n_rounds=n, seed=1)
+    result = bootstrap(gold, first, second, metric=metric, n_rounds=n, seed=1)
     share = np.mean(np.array(everything) <= 1e-9)
     assert result.p_one_sided == pytest.approx(share, abs=4 * np.sqrt(0.25 / n))
     middle = np.quantile(np.repeat(everything, 100), [0.015, 0.035, 0.965, 0.985])
@@ -108,21 +120,21 @@ def test_the_bootstrap_of_few_examples_comes_close_to_all_draws(metric: Metric) 
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("test", [paired_bootstrap, paired_permutation])
+@pytest.mark.parametrize("test", [bootstrap, permute])
 def test_exchanging_the_models_turns_the_difference_round(test: Callable[..., object], metric: Metric) -> None:
-    first, second, gold = made_up(60, skill=(0.5, 0.6), seed=5)
-    there, back = test(first, second, gold, metric=metric), test(second, first, gold, metric=metric)
+    gold, first, second = made_up(60, skill=(0.5, 0.6), seed=5)
+    there, back = test(gold, first, second, metric=metric), test(gold, second, first, metric=metric)
     assert there.difference == pytest.approx(-back.difference)
     assert there.p_two_sided == pytest.approx(back.p_two_sided, abs=0.03)
     assert 0.97 < there.p_one_sided + back.p_one_sided < 1.25  # equal differences count on both sides
-    if test is paired_bootstrap:
+    if test is bootstrap:
         assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_equal_predictions_do_not_differ(metric: Metric) -> None:
-    first, _, gold = made_up(30)
-    result = compare_sets(first, first, gold, metric=metric, n_rounds=50)
+    gold, first, _ = made_up(30)
+    result = compare_sets(gold, first, first, metric=metric, n_rounds=50)
     assert (result.difference, result.bootstrap.low, result.bootstrap.high) == (0, 0, 0)
     assert result.permutation.p_one_sided == result.permutation.p_two_sided == 1.0
     assert result.bootstrap.p_one_sided == result.bootstrap.p_two_sided == 1.0
@@ -192,7 +204,7 @@ def test_two_proportions_are_tested_as_statsmodels_does(first: int, second: int,
 
 
 def test_metrics_that_are_proportions_are_tested_as_such() -> None:
-    first, second, gold = made_up(100, skill=(0.5, 0.8))
+    gold, first, second = made_up(100, skill=(0.5, 0.8))
     n_gold = sum(map(len, gold))
     for metric, counts in {
         "exact_match": [(sum(set(p) == set(g) for p, g in zip(s, gold, strict=True)), 100) for s in (first, second)],
@@ -203,12 +215,12 @@ def test_metrics_that_are_proportions_are_tested_as_such() -> None:
             (sum(len({*p} & {*g}) for p, g in zip(s, gold, strict=True)), sum(map(len, s))) for s in (first, second)
         ],
     }.items():
-        result = compare_sets(first, second, gold, metric=metric, n_rounds=10).proportions
+        result = compare_sets(gold, first, second, metric=metric, n_rounds=10).proportions
         assert result == compare_proportions(*counts[0], *counts[1])
         assert result is not None
         assert 0 < result.p_one_sided < 1
-    assert compare_sets(first, second, gold, metric="micro_f1", n_rounds=10).proportions is None
-    assert compare_sets([[]], [["a"]], [["a"]], metric="micro_precision", n_rounds=10).proportions is None
+    assert compare_sets(gold, first, second, metric="micro_f1", n_rounds=10).proportions is None
+    assert compare_sets([["a"]], [[]], [["a"]], metric="micro_precision", n_rounds=10).proportions is None
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -219,18 +231,18 @@ def test_nothing_but_empty_sets_can_be_compared(metric: Metric) -> None:
 
 def test_bad_calls_say_what_is_wrong() -> None:
     sets = [["a"]]
-    with pytest.raises(ValueError, match=r"metric must be one of micro_f1, .*; got 'f2'"):
+    with pytest.raises(ValueError, match=r"metric must be one of micro_f1, .*, got 'f2'"):
         compare_sets(sets, sets, sets, metric="f2")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="n_rounds must be at least 1, got 0"):
-        paired_bootstrap(sets, sets, sets, n_rounds=0)
+        bootstrap(sets, sets, sets, n_rounds=0)
     with pytest.raises(ValueError, match="n_rounds must be at least 1, got -5"):
-        paired_permutation(sets, sets, sets, n_rounds=-5)
+        permute(sets, sets, sets, n_rounds=-5)
     with pytest.raises(ValueError, match="seed must not be negative, got -1"):
         compare_sets(sets, sets, sets, seed=-1)
-    with pytest.raises(ValueError, match="equally many, got 2 and 1"):
-        compare_sets(sets, sets * 2, sets)
+    with pytest.raises(ValueError, match="same length, got 1 and 2"):
+        compare_sets(sets, sets, sets * 2)
     with pytest.raises(ValueError, match="needs a vocabulary"):
         compare_sets(sets, sets, sets, metric="macro_f1", macro_over="vocabulary")
     for numbers in ((3, 2, 0, 1), (0, 0, 0, 1), (-1, 2, 0, 1)):
-        with pytest.raises(ValueError, match="a proportion must be 0 to n of n things"):
+        with pytest.raises(ValueError, match="a proportion must be 0 to n of n, with n at least 1"):
             compare_proportions(*numbers)

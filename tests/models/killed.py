@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -93,10 +94,16 @@ def _before_cleaning(number: int) -> None:
     base.end_run = _die
 
 
+def _without_room(number: int) -> None:
+    """No file can grow beyond so many bytes, as on a disk that is full."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (number, number))
+
+
 _HOOKS: dict[str, Callable[[int], None]] = {
     "step": _at_step,
     "in-checkpoint": _in_checkpoint,
     "after-checkpoint": _after_checkpoint,
     "while-saving": _while_saving,
     "before-cleaning": _before_cleaning,
+    "room": _without_room,
 }

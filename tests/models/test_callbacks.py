@@ -74,7 +74,8 @@ def test_metrics_are_those_of_the_sets_that_were_written() -> None:
         "set_repeated": pytest.approx(1 / 3),
         "set_malformed": 0,
         "set_size_accuracy": pytest.approx(1 / 3),
-        "set_size_agreement": 1,
+        "set_size_agreement_generated": 0.5,  # "1 | x | x" generates two
+        "set_size_agreement_distinct": 1,
         "set_unknown": pytest.approx(1 / 3),
     }
     assert all(type(value) is float for value in metrics.values())
@@ -83,9 +84,9 @@ def test_metrics_are_those_of_the_sets_that_were_written() -> None:
 def test_what_cannot_be_told_is_not_among_the_metrics() -> None:
     tokenizer = make_tokenizer("bytes")
     ids = tokenizer(["event; match"], return_tensors="np")["input_ids"]
-    metrics = set_metrics(tokenizer, codec=SetCodec(separator="; ", size=False))(EvalPrediction(ids, ids))
+    metrics = set_metrics(tokenizer, codec=SetCodec(separator="; ", with_size=False))(EvalPrediction(ids, ids))
     assert metrics["set_exact_match"] == 1
-    assert not {"set_size_agreement", "set_unknown"} & metrics.keys()
+    assert not {"set_size_agreement_generated", "set_size_agreement_distinct", "set_unknown"} & metrics.keys()
 
 
 def test_a_seq2seq_trainer_takes_columns_and_gives_set_metrics(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_model_that_knows_its_lines_by_heart_gets_all_sets_right(is_chat: bool
     metrics = trainer.evaluate()
     assert [set(one.labels) for one in callback.predictions] == [set(example.labels) for example in EXAMPLES]
     assert [one.id for one in callback.predictions] == ["a", "b", None, None]
-    assert metrics["eval_set_f1"] == metrics["eval_set_exact_match"] == metrics["eval_set_size_agreement"] == 1
+    assert metrics["eval_set_f1"] == metrics["eval_set_exact_match"] == metrics["eval_set_size_agreement_distinct"] == 1
     constrained = make_callback(tokenizer, labels=LABELS, constrain=True)
     assert [one.labels for one in constrained.predict(trainer.model)] == [one.labels for one in callback.predictions]
 
@@ -143,7 +144,7 @@ def test_the_best_checkpoint_is_that_of_the_best_sets(tmp_path: Path) -> None:
     assert trainer.state.best_metric == max(scores.values())
     assert scores[trainer.state.best_global_step] == max(scores.values())
     last = trainer.state.log_history[-2]
-    assert (last["eval_set_repeated"], last["eval_set_unknown"], last["eval_set_size_agreement"]) == (0, 0, 1)
+    assert (last["eval_set_repeated"], last["eval_set_unknown"], last["eval_set_size_agreement_distinct"]) == (0, 0, 1)
 
 
 def test_the_trainers_own_log_tells_all_who_listen(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
 from setaug import DataError, Example, SetAugmenter
 from setaug.metrics import score_sets
@@ -18,14 +19,14 @@ SHORT = TrainingSettings(epochs=1)
 
 
 def f1(found):
-    return score_sets([one.labels for one in found], GOLD).samples_f1
+    return score_sets(GOLD, [one.labels for one in found]).samples_f1
 
 
 # --- score each label -------------------------------------------------------------------------------------------------
 
 
 def test_probabilities_are_the_models_whatever_the_batches(classifier):
-    found = classifier.probabilities(TEXTS)
+    found = classifier.predict_proba(TEXTS)
     assert found.shape == (12, len(classifier.labels_))
     assert ((found > 0) & (found < 1)).all()
     for text, row in zip(TEXTS[:3], found, strict=False):
@@ -40,10 +41,10 @@ def test_probabilities_are_the_models_whatever_the_batches(classifier):
 
 
 def test_threshold_and_k_are_tuned_on_the_dev_data(classifier):
-    scores = classifier.probabilities(DEV)
+    scores = classifier.predict_proba(DEV)
 
     def score(take):
-        return score_sets([[classifier.labels_[at] for at in take(row)] for row in scores], GOLD).samples_f1
+        return score_sets(GOLD, [[classifier.labels_[at] for at in take(row)] for row in scores]).samples_f1
 
     by_k = {k: score(lambda row, k=k: np.argsort(-row, kind="stable")[:k]) for k in TOP_K}
     assert by_k[classifier.top_k_] == max(by_k.values()) == f1(classifier.predict(DEV, rule="top-k"))
@@ -54,7 +55,7 @@ def test_threshold_and_k_are_tuned_on_the_dev_data(classifier):
 
 def test_the_rules_take_what_they_say(classifier):
     ranked = [
-        [classifier.labels_[at] for at in np.argsort(-row, kind="stable")] for row in classifier.probabilities(DEV)
+        [classifier.labels_[at] for at in np.argsort(-row, kind="stable")] for row in classifier.predict_proba(DEV)
     ]
     for rule, sizes in {"top-k": [classifier.top_k_] * 12, "oracle-k": list(map(len, GOLD))}.items():
         found = classifier.predict(DEV, rule=rule)
@@ -178,8 +179,15 @@ def test_what_does_not_fit_set_search_is_refused(search):
             search.predict(TEXTS, **changes)
 
 
+def test_set_search_needs_no_augmenter():
+    model = SetSearch("tiny", training=SHORT).fit(EXAMPLES[:6])
+    assert not model.augmenter.with_size
+    assert all(one.size is None for one in model.predict(TEXTS[:2]))
+    assert clone(model).fit(EXAMPLES[:6]).predict(TEXTS[:2]) == model.predict(TEXTS[:2])
+
+
 def test_examples_without_labels_have_nothing_to_write():
-    model = SetSearch(augmenter=SetAugmenter(size=False), training=SHORT)
+    model = SetSearch(augmenter=SetAugmenter(with_size=False), training=SHORT)
     model.fit([*EXAMPLES[:6], Example("nothing", ())])
     assert model.record_["left_out_without_target"] == 1
     assert model.record_["n_pairs_per_epoch"] == sum(len(one.labels) for one in EXAMPLES[:6])

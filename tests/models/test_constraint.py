@@ -48,7 +48,7 @@ def check_sets(constraint, tokenizer, rows, *, is_lossless):
         labels, size = read
         assert len(set(labels)) == len(labels)
         assert len(labels) in constraint.sizes.allowed
-        assert size == (len(labels) if constraint.codec.size else None)
+        assert size == (len(labels) if constraint.codec.with_size else None)
         assert constraint.labels is None or set(labels) <= set(constraint.labels)
         if is_lossless:
             decoded = constraint.codec.decode(to_text(tokenizer, row))
@@ -67,7 +67,7 @@ def check_sets(constraint, tokenizer, rows, *, is_lossless):
 )
 def test_an_encoder_decoder_writes_only_sets(model, kind, search, size):
     model, tokenizer = make_model(model), make_tokenizer(kind)
-    constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=SetCodec(size=size), sizes=range(7))
+    constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=SetCodec(with_size=size), sizes=range(7))
     rows = generate(model, tokenizer, constraint, **SEARCHES[search])
     check_sets(constraint, tokenizer, rows, is_lossless=kind in LOSSLESS)
 
@@ -77,7 +77,7 @@ def test_an_encoder_decoder_writes_only_sets(model, kind, search, size):
 @pytest.mark.parametrize("model", ["gpt2", "llama"])
 def test_a_causal_model_writes_only_sets_behind_prompts_of_different_lengths(model, search, size):
     model, tokenizer = make_model(model), make_tokenizer("bytes", "left")
-    constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=SetCodec(size=size), sizes=range(7))
+    constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=SetCodec(with_size=size), sizes=range(7))
     for texts in (TEXTS, TEXTS, TEXTS[:1]):
         rows = generate(model, tokenizer, constraint, texts, **SEARCHES[search])
         check_sets(constraint, tokenizer, rows, is_lossless=True)
@@ -88,7 +88,7 @@ def test_a_causal_model_writes_only_sets_behind_prompts_of_different_lengths(mod
 def test_a_size_can_be_forced(kind, size):
     model, tokenizer = make_model("bart"), make_tokenizer(kind)
     for n_labels in (0, 3, np.int64(6)):
-        codec = SetCodec(size=size)
+        codec = SetCodec(with_size=size)
         constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=codec, sizes=n_labels)
         rows = generate(model, tokenizer, constraint, num_beams=2)
         assert {len(labels) for labels in check_sets(constraint, tokenizer, rows, is_lossless=False)} == {n_labels}
@@ -106,7 +106,7 @@ def test_sizes_are_bounded_by_the_number_of_labels():
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_labels_fit_into_the_limit(model, kind):
     model, tokenizer = make_model(model), make_tokenizer(kind)
-    for codec in (SetCodec(), SetCodec(size=False)):
+    for codec in (SetCodec(), SetCodec(with_size=False)):
         constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=codec)
         n_labels = len(constraint.labels)
         constraint = SetConstraint.for_model(model, tokenizer, LABELS, codec=codec, sizes=n_labels)
@@ -117,7 +117,7 @@ def test_all_labels_fit_into_the_limit(model, kind):
 
 def test_a_label_that_is_longer_at_the_start_fits_into_the_limit():
     tokenizer = make_tokenizer("bytes")
-    codec = SetCodec(size=False)
+    codec = SetCodec(with_size=False)
     for label in LABELS:
         constraint = SetConstraint(tokenizer, [label], codec=codec, sizes=1)
         assert constraint.max_new_tokens > len(tokenizer(codec.encode_label(label))["input_ids"])
@@ -126,11 +126,11 @@ def test_a_label_that_is_longer_at_the_start_fits_into_the_limit():
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_order_of_the_labels_can_be_read(kind):
     tokenizer = make_tokenizer(kind)
-    sized, unsized = (SetConstraint(tokenizer, LABELS, codec=SetCodec(size=size)) for size in (True, False))
+    sized, unsized = (SetConstraint(tokenizer, LABELS, codec=SetCodec(with_size=size)) for size in (True, False))
     for constraint in (sized, unsized):
         for labels in (constraint.labels[:4], constraint.labels[::-3], []):
             tokens = tokenizer(constraint.codec.encode(labels), add_special_tokens=False)["input_ids"]
-            size = len(labels) if constraint.codec.size else None
+            size = len(labels) if constraint.codec.with_size else None
             for ids in ([*tokens, 2], [*tokens, 2, 1, 1], torch.tensor([*tokens, 2])):
                 assert constraint.read(ids) == (tuple(labels), size)
             assert constraint.read(tokens) is None, "it was cut off"
@@ -162,7 +162,7 @@ def test_more_beams_than_sets_give_each_set_first():
 @pytest.mark.parametrize("kind", KINDS)
 def test_sets_of_any_labels_have_none_twice(kind, search, size):
     model, tokenizer = make_model("bart"), make_tokenizer(kind)
-    options = {"codec": SetCodec(size=size), "sizes": range(5), "max_label_tokens": 4}
+    options = {"codec": SetCodec(with_size=size), "sizes": range(5), "max_label_tokens": 4}
     constraint = SetConstraint.for_model(model, tokenizer, **options)
     rows = generate(model, tokenizer, constraint, **SEARCHES[search], max_new_tokens=80)
     check_sets(constraint, tokenizer, rows, is_lossless=True)
@@ -173,7 +173,7 @@ def test_sets_of_any_labels_have_none_twice(kind, search, size):
 @given(random=st.randoms(use_true_random=False), size=st.booleans())
 def test_a_walk_over_allowed_tokens_reads_as_its_text(kind, random, size):
     tokenizer = make_tokenizer(kind)
-    constraint = SetConstraint(tokenizer, codec=SetCodec(size=size), sizes=range(4), max_label_tokens=3, start=0)
+    constraint = SetConstraint(tokenizer, codec=SetCodec(with_size=size), sizes=range(4), max_label_tokens=3, start=0)
     row = []
     while tokenizer.eos_token_id not in row and len(row) < 100:
         scores = constraint(torch.tensor([row], dtype=torch.long), torch.zeros(1, len(tokenizer)))
@@ -188,7 +188,7 @@ def test_any_label_without_the_mark_can_be_written(kind):
     tokenizer = make_tokenizer(kind)
     labels = tuple(label for label in LABELS if "|" not in label)[:20]
     for size in (True, False):
-        constraint = SetConstraint(tokenizer, codec=SetCodec(size=size))
+        constraint = SetConstraint(tokenizer, codec=SetCodec(with_size=size))
         tokens = tokenizer(constraint.codec.encode(labels), add_special_tokens=False)["input_ids"]
         if tokenizer.unk_token_id not in tokens:
             assert constraint.read([*tokens, 2]) == (labels, len(labels) if size else None)
@@ -198,7 +198,7 @@ def test_no_special_token_stands_in_a_label():
     tokenizer = make_tokenizer("unigram", "left")
     added = tokenizer.add_tokens([AddedToken("<extra>", special=True), AddedToken("plain")])
     assert added == 2
-    constraint = SetConstraint(tokenizer, sizes=1, codec=SetCodec(size=False))
+    constraint = SetConstraint(tokenizer, sizes=1, codec=SetCodec(with_size=False))
     extra, plain = tokenizer.convert_tokens_to_ids(["<extra>", "plain"])
     masked = constraint(torch.zeros(1, 0, dtype=torch.long), torch.zeros(1, len(tokenizer) + 5))
     assert torch.isfinite(masked[0, plain])
@@ -242,7 +242,7 @@ def test_sizes_that_are_written_alike_are_refused():
     tokenizer = make_tokenizer("words")
     with pytest.raises(ValueError, match="different sizes alike"):
         SetConstraint(tokenizer, sizes=[1, 77, 78])
-    assert SetConstraint(tokenizer, sizes=[1, 77, 78], codec=SetCodec(size=False)).sizes.most == 78
+    assert SetConstraint(tokenizer, sizes=[1, 77, 78], codec=SetCodec(with_size=False)).sizes.most == 78
 
 
 def test_a_tokenizer_without_an_end_needs_one():
@@ -289,7 +289,7 @@ def test_other_settings_of_a_generation_do_not_break_sets(model, options, search
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_scores_keep_their_type_and_those_of_allowed_tokens(dtype, start):
     tokenizer = make_tokenizer("bytes")
-    constraint = SetConstraint(tokenizer, ["event", "match"], start=start, codec=SetCodec(size=False))
+    constraint = SetConstraint(tokenizer, ["event", "match"], start=start, codec=SetCodec(with_size=False))
     scores = torch.randn(2, len(tokenizer) + 3).to(dtype)
     before = scores.clone()
     masked = constraint(torch.zeros(2, 0, dtype=torch.long), scores)
@@ -335,7 +335,7 @@ def test_a_generation_is_known_to_be_new_by_rows_that_do_not_go_on():
 
 def test_rows_may_change_places_and_go_on_from_the_same_row():
     tokenizer = make_tokenizer("bytes")
-    codec = SetCodec(size=False)
+    codec = SetCodec(with_size=False)
     constraint = SetConstraint(tokenizer, ["1", "3", "5"], codec=codec, sizes=2)
     one, three, five = (tokenizer(text)["input_ids"][0] for text in "135")
 

@@ -7,12 +7,11 @@ import pytest
 import torch
 
 from setaug import MissingExtraError, SetCodec
-from setaug.decoding.settings import Decoding
 from setaug.errors import ModelError
-from setaug.models.adapters import add_adapters
 from setaug.models.generation import Writer
 from setaug.models.layouts import Causal, EncoderDecoder, make_layout
-from setaug.models.pretrained import load_for_generation
+from setaug.models.pretrained import add_adapters, load_for_generation
+from setaug.settings import Decoding
 from tests.tiny import LABELS, make_model, make_tokenizer
 
 

@@ -10,11 +10,11 @@ from sklearn.base import clone
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from setaug import DataError, Example, SetAugmenter
-from setaug.decoding.choice import CHOICES
-from setaug.decoding.settings import DECODINGS, Decoding
+from setaug.decoding.vote import CHOICES
 from setaug.metrics import evaluate, score_sets
 from setaug.models import SetGenerator, TrainingSettings
 from setaug.predictions import Prediction
+from setaug.settings import DECODINGS, Decoding
 from tests.conftest import DEV, EXAMPLES
 
 TEXTS = [example.text for example in DEV]
@@ -97,7 +97,7 @@ def test_batches_do_not_change_what_is_written(writer):
 
 
 def test_the_score_is_the_mean_f1(generator):
-    wanted = score_sets([one.labels for one in generator.predict(DEV)], [one.labels for one in DEV]).samples_f1
+    wanted = score_sets([one.labels for one in DEV], [one.labels for one in generator.predict(DEV)]).samples_f1
     assert generator.score(DEV) == wanted == generator.score(TEXTS, [set(one.labels) for one in DEV])
 
 
@@ -113,8 +113,8 @@ def test_progress_is_told(writer):
 @pytest.mark.parametrize("name", DECODINGS)
 def test_with_the_constraint_on_each_output_is_a_set(writer, name):
     found = writer.predict(TEXTS, name=name, n_beams=3, top_k=10, top_p=0.9, temperature=1.5)
-    sizes = evaluate(found, DEV, vocabulary=writer.labels_).sizes
-    assert (sizes.repeated, sizes.unknown, sizes.malformed, sizes.agreement) == (0, 0, 0, 1)
+    sizes = evaluate(DEV, found, vocabulary=writer.labels_).sizes
+    assert (sizes.repeated, sizes.unknown, sizes.malformed, sizes.agreement_distinct) == (0, 0, 0, 1)
     assert sizes.n_stated == len(DEV)
     assert all(len(one.labels) <= writer.largest_ for one in found)
     assert [writer.augmenter.codec.decode(one.generation).labels for one in found] == [one.labels for one in found]
@@ -233,7 +233,7 @@ def test_the_sizes_are_the_models_own_distribution(writer):
 
 
 def test_without_sizes_or_constraint_the_drawn_sizes_count():
-    model = SetGenerator(augmenter=SetAugmenter(size=False), training=SHORT).fit(EXAMPLES[:12])
+    model = SetGenerator(augmenter=SetAugmenter(with_size=False), training=SHORT).fit(EXAMPLES[:12])
     for one in (*model.predict(TEXTS[:3], samples=4), *model.predict(TEXTS[:3], samples=4, constrained=False)):
         assert sum(one.sizes.values()) == pytest.approx(1)
         assert all((share * 4).is_integer() for share in one.sizes.values())
@@ -280,6 +280,16 @@ def test_in_an_open_vocabulary_new_labels_can_be_written():
     assert model.predict(TEXTS[:2], samples=2)[0].unknown is None
 
 
+def test_an_open_vocabulary_is_written_with_the_constraint_and_without():
+    model = SetGenerator(vocabulary="open", training=TrainingSettings(epochs=8, seed=1)).fit(EXAMPLES)
+    for constrained in (False, True):
+        found = model.predict(TEXTS, constrained=constrained)
+        assert any(one.labels for one in found)
+        assert all(one.unknown == () for one in found)
+    assert all(one.size == len(one.labels) for one in found)
+    assert {len(one.labels) for one in model.predict(TEXTS, size_is=2)} == {2}
+
+
 def test_further_labels_can_be_named():
     model = SetGenerator(vocabulary=["brand new", "place"], training=SHORT).fit(EXAMPLES[:12])
     assert model.labels_[-1] == "brand new"
@@ -309,7 +319,7 @@ def test_a_folder_gives_the_same_model_back(kind, request, tmp_path):
     assert again.record_ == generator.record_
     assert again.statistics_ == generator.statistics_
     assert again._settings() == generator._settings()
-    assert again.augmenter.graph(DEV[0].labels) == generator.augmenter.graph(DEV[0].labels)
+    assert again.augmenter_.graph(DEV[0].labels) == generator.augmenter_.graph(DEV[0].labels)
     again.save_pretrained(tmp_path / "copy")  # over itself
     assert (tmp_path / "copy" / "setaug.json").read_bytes() == (generator_folder / "setaug.json").read_bytes()
 

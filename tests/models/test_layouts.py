@@ -205,5 +205,5 @@ def test_a_causal_model_learns_sets():
     train, dev = list(sample_examples(160)), list(sample_examples(30, seed=1))
     model = SetGenerator("tiny-causal", training=TrainingSettings(epochs=4)).fit(train)
     commonest = [model.labels_[:2]] * len(dev)
-    chance = score_sets(commonest, [one.labels for one in dev]).samples_f1
+    chance = score_sets([one.labels for one in dev], commonest).samples_f1
     assert model.score(dev) > chance + 0.2

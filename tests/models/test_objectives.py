@@ -7,14 +7,13 @@ import torch
 
 from setaug import Example, SetAugmenter
 from setaug.models import SetGenerator, TrainingSettings, make_model
-from setaug.models.adapters import add_adapters
 from setaug.models.batches import TrainingSet
-from setaug.models.layouts import make_layout
-from setaug.models.objectives import training_loss
-from setaug.models.settings import OBJECTIVES
+from setaug.models.layouts import make_layout, training_loss
+from setaug.models.pretrained import add_adapters
 from setaug.models.targets import draws, orders
 from setaug.models.training import SetTrainer
 from setaug.sample import sample_examples
+from setaug.settings import OBJECTIVES
 from tests.tiny import make_model as make_torch_model
 from tests.tiny import make_tokenizer
 
@@ -165,7 +164,7 @@ def test_the_number_of_pairs_does_not_depend_on_the_objective(objective):
 
 
 def _targets(model):
-    model.augmenter.fit(TRAIN)
+    model.augmenter_ = model.augmenter.fit(TRAIN)
     return model.write_targets(TRAIN, 0)
 
 

@@ -1,6 +1,5 @@
 """Two processes: the same examples and the same loss as one, one word and one writer, and an end if one dies."""
 
-import json
 import os
 import re
 import signal
@@ -13,9 +12,10 @@ import pytest
 from setaug.cli import main
 from setaug.models import load_model
 from setaug.models.batches import Shares
-from setaug.models.folder import last_checkpoint
+from setaug.models.model_folder import last_checkpoint
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
+from tests.models.runs import command, rows
 from tests.models.together import Note, Spread, fit_in_no_folder, give_other_scores, read_notes, run_together
 
 TRAIN = list(sample_examples(41, seed=3))  # one is left for the last batch, so a process gets none
@@ -28,14 +28,6 @@ def place(tmp_path_factory):
     write_examples(place / "train.jsonl", TRAIN)
     write_examples(place / "dev.jsonl", DEV)
     return place
-
-
-def command(place, folder, *options):
-    return ["train", str(place / "train.jsonl"), "--dev", str(place / "dev.jsonl"), "-o", str(folder), *options]
-
-
-def rows(folder):
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 # --- the same as one --------------------------------------------------------------------------------------------------

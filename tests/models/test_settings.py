@@ -55,14 +55,14 @@ def test_what_makes_no_sense_is_refused(changes, message):
 def test_a_method_is_a_model_and_its_orders(method, kind, ordering, one_order, size):
     model = make_model(method, "tiny", augmenter=SetAugmenter(n_orders=4))
     assert type(model) is kind
-    assert (model.augmenter.ordering, model.one_order, model.augmenter.size) == (ordering, one_order, size)
+    assert (model.augmenter.ordering, model.one_order, model.augmenter.with_size) == (ordering, one_order, size)
     assert model.augmenter.n_orders == 4
     model._check()
 
 
 def test_sizes_can_be_switched_where_there_are_any():
-    assert not make_model("setaug", "tiny", size=False).augmenter.size
-    assert make_model("seq2seq", "tiny", size=True).augmenter.size
+    assert not make_model("setaug", "tiny", size=False).augmenter.with_size
+    assert make_model("seq2seq", "tiny", size=True).augmenter.with_size
     for method in ("classifier", "set-search"):
         make_model(method, "tiny", size=False)
         with pytest.raises(ValueError, match=f"the method {method} writes no sizes"):
@@ -81,7 +81,6 @@ def test_what_does_not_fit_a_method_is_refused():
         make_model("set-search", "tiny", training=fresh),
         make_model("classifier", "tiny", training=fresh),
         make_model("classifier", "tiny", training=adapters),
-        SetSearch("tiny"),
         SetClassifier(rule="best"),
         SetClassifier(template="no text"),
         SetGenerator(vocabulary="half"),
@@ -106,7 +105,7 @@ def test_the_command_line_names_the_same_methods_and_seeds(capsys):
     [
         SetGenerator("some/model", one_order=True, vocabulary=["a"], training=TrainingSettings(epochs=9)),
         SetClassifier(rule="top-k", batch_size=4),
-        SetSearch(augmenter=SetAugmenter(size=False)),
+        SetSearch(augmenter=SetAugmenter(with_size=False)),
     ],
     ids=lambda model: model.kind,
 )

@@ -46,7 +46,7 @@ def test_one_random_order_is_repeated():
 
 def test_each_label_stands_by_itself():
     examples = [Example("a", ["x|y", "z"]), Example("b", [])]
-    assert each_label(SetAugmenter(size=False), examples) == [["x\\|y", "z"], []]
+    assert each_label(SetAugmenter(with_size=False), examples) == [["x\\|y", "z"], []]
 
 
 @pytest.mark.parametrize("method", ["setaug", "seq2seq", "random", "frequency", "reversed", "classifier", "set-search"])

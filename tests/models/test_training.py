@@ -15,11 +15,12 @@ from setaug import SetAugmenter
 from setaug.cli import main
 from setaug.errors import ModelError
 from setaug.models import SetClassifier, SetGenerator, TrainingSettings, load_model, make_model
-from setaug.models.folder import MARK, is_whole, last_checkpoint
+from setaug.models.model_folder import MARK, is_whole, last_checkpoint
 from setaug.models.training import SetTrainer
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
 from tests.models.killed import run_killed
+from tests.models.runs import command, rows
 
 TRAIN = list(sample_examples(40, seed=3))
 DEV = list(sample_examples(6, seed=4))
@@ -34,16 +35,8 @@ def place(tmp_path_factory):
     return place
 
 
-def command(place, folder, *options):
-    return ["train", str(place / "train.jsonl"), "--dev", str(place / "dev.jsonl"), "-o", str(folder), *options]
-
-
 def files(folder):
     return {path.name for path in folder.iterdir()}
-
-
-def rows(folder):
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def check_same(folder, other):

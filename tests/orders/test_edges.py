@@ -78,7 +78,7 @@ def test_a_pmi_of_exactly_min_pmi_gives_no_edge(min_pmi, n_both, n_a, n_b, n_set
     assert not thresholds.exceeds_pmi(n_both, n_a, n_b, n_sets)
     assert thresholds.exceeds_pmi(n_both, n_a, n_b, n_sets + 1)
     assert thresholds.exceeds_pmi(n_both + 1, n_a, n_b, n_sets)
-    assert not thresholds.exceed_pmi(as_ints([n_both]), as_ints([n_a]), as_ints([n_b]), n_sets).any()
+    assert not thresholds.pmi_mask(as_ints([n_both]), as_ints([n_a]), as_ints([n_b]), n_sets).any()
 
 
 @given(counts, counts, counts, counts, st.fractions(-8, 8, max_denominator=12))
@@ -98,7 +98,7 @@ def test_near_ties_of_an_irrational_bound_are_decided_right(min_pmi):
         expected = exceeds_by_powers(above, below, 1, 1, min_pmi)
         assert thresholds.exceeds_pmi(above, below, 1, 1) is expected
         if max(above, below) < 1 << 40:
-            assert thresholds.exceed_pmi(as_ints([above]), as_ints([below]), as_ints([1]), 1).tolist() == [expected]
+            assert thresholds.pmi_mask(as_ints([above]), as_ints([below]), as_ints([1]), 1).tolist() == [expected]
         sides.add(expected)
     assert sides == {True, False}
 
@@ -130,14 +130,14 @@ def test_a_bound_given_as_a_float_means_what_it_shows():
 def test_labels_that_never_meet_exceed_no_pmi():
     thresholds = Thresholds(min_pmi=-1000)
     assert not thresholds.exceeds_pmi(0, 5, 5, 100)
-    assert thresholds.exceed_pmi(as_ints([0, 1]), as_ints([5, 5]), as_ints([5, 5]), 100).tolist() == [False, True]
+    assert thresholds.pmi_mask(as_ints([0, 1]), as_ints([5, 5]), as_ints([5, 5]), 100).tolist() == [False, True]
 
 
 @given(st.lists(st.tuples(counts, counts, counts), max_size=8), counts, all_thresholds)
 def test_many_pmis_are_compared_as_one_is(pairs, n_sets, thresholds):
     n_both, n_a, n_b = (as_ints([pair[k] for pair in pairs]) for k in range(3))
     expected = [thresholds.exceeds_pmi(*pair, n_sets) for pair in pairs]
-    assert thresholds.exceed_pmi(n_both, n_a, n_b, n_sets).tolist() == expected
+    assert thresholds.pmi_mask(n_both, n_a, n_b, n_sets).tolist() == expected
 
 
 @given(counts, counts, st.integers(-3, 3), st.integers(-2, 2))
@@ -147,7 +147,7 @@ def test_many_pmis_are_compared_as_one_is_near_ties(n_a, n_b, min_pmi, off_by):
     thresholds = Thresholds(min_pmi=min_pmi)
     one = thresholds.exceeds_pmi(1, n_a, n_b, n_sets)
     assert one == exceeds_by_powers(1, n_a, n_b, n_sets, Fraction(min_pmi))
-    assert thresholds.exceed_pmi(as_ints([1]), as_ints([n_a]), as_ints([n_b]), n_sets).tolist() == [one]
+    assert thresholds.pmi_mask(as_ints([1]), as_ints([n_a]), as_ints([n_b]), n_sets).tolist() == [one]
 
 
 @given(st.lists(st.integers(0, 1 << 40), max_size=8), ratio_bounds | st.sampled_from([1e9, 1e30, 2.718281828459045]))

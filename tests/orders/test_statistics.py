@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setaug import FileError
-from setaug.orders import LabelStatistics, SetBatch, Thresholds, pairs
+from setaug.orders import LabelStatistics, SetBatch, Thresholds, pair_counts
 from tests.strategies import ALPHABET, any_label, corpora
 
 ODD_LABELS = [
@@ -77,7 +77,7 @@ def test_counting_in_pieces_is_counting_at_once(pieces):
 @given(corpora)
 def test_noted_pairs_are_added_up_again_and_again(sets):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "_MAX_PENDING", 3)
+        patch.setattr(pair_counts, "_MAX_PENDING", 3)
         counted = LabelStatistics()
         for labels in sets:
             counted.update([labels])
@@ -291,7 +291,7 @@ def test_the_table_of_broken_files_starts_from_a_whole_one(tmp_path):
 def test_broken_files_are_reported_by_name(tmp_path, content):
     path = tmp_path / "s.json"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=r"s\.json holds no label statistics that can be read"):
+    with pytest.raises(FileError, match=r"s\.json does not hold valid label statistics"):
         LabelStatistics.load(path)
 
 

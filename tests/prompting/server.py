@@ -29,7 +29,7 @@ def save_tiny_model(folder: Path) -> Path:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from setaug.models.quiet import quiet
+    from setaug.models.pretrained import quiet
     from setaug.models.scratch import train_tokenizer
 
     tokenizer = train_tokenizer([example.text for example in sample_examples(200)], vocabulary=400)
@@ -114,7 +114,7 @@ def serving(folder: Path) -> Iterator[ModelServer]:
 
 
 TRICKLE = "trickle"
-Trouble = tuple[int, dict[str, str], dict[str, Any]] | float | str | None
+Trouble = tuple[int, dict[str, str], dict[str, Any] | bytes] | float | str | None
 """A status with headers and a body to answer with, seconds to hang, a blank now and then, or nothing: then the model
 answers."""
 
@@ -168,7 +168,8 @@ class Relay:
                 handler.close_connection = True
                 return
         status, headers, content = trouble or (200, {}, {})
-        data = answer if trouble is None else json.dumps(content).encode()
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        data = answer if trouble is None else data
         if trouble is None:  # before the one who asks can go on
             with self._lock:
                 self.answered.append(body)

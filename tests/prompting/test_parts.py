@@ -59,16 +59,16 @@ def test_labels_in_the_prompt_are_ordered_as_asked() -> None:
                 assert written.labels == EXAMPLES[at].labels
             if ordering in ("topological", "reversed"):
                 order = written.labels if ordering == "topological" else written.labels[::-1]
-                graph = augmenter.graph(EXAMPLES[at].labels)
+                graph = model.augmenter_.graph(EXAMPLES[at].labels)
                 assert all(order.index(edge.before) < order.index(edge.after) for edge in graph.edges)
 
 
 def test_sizes_are_written_only_where_asked() -> None:
     for size in (True, False):
-        model = PromptedSetModel("any", augmenter=SetAugmenter(size=size), shots=5).fit(EXAMPLES)
+        model = PromptedSetModel("any", augmenter=SetAugmenter(with_size=size), shots=5).fit(EXAMPLES)
         starts = [shot.completion.split(" ")[0].isdigit() for shot in model.prompt_.shots]
         assert starts == [size] * 5
-        assert ("how many" in model.prompt_.instruction) == size
+        assert ("number of labels" in model.prompt_.instruction) == size
 
 
 def test_labels_are_listed_in_a_closed_and_small_vocabulary_only() -> None:
@@ -144,7 +144,7 @@ def test_labels_are_mapped_only_where_it_is_clear_which_is_meant() -> None:
 
 
 def test_in_an_open_vocabulary_labels_stay_as_they_are() -> None:
-    reading = AnswerReader(codec=SetCodec(size=False)).read("Joy | joy, love")
+    reading = AnswerReader(codec=SetCodec(with_size=False)).read("Joy | joy, love")
     assert (reading.labels, reading.unknown, reading.mapped) == (("Joy", "joy, love"), (), ())
 
 

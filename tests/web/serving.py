@@ -6,28 +6,33 @@ import re
 import signal
 import socket
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE, Popen
-from tempfile import TemporaryDirectory
+from subprocess import Popen
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from threading import Thread
 from typing import Any
 
 import uvicorn
 
 from setaug.web import Limits, make_app
+from setaug.web.app import make_config
 from setaug.web.datasets import Datasets
 
 
 class Server:
     """Talk to a server."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, folder: Path = Path(), log: Path = Path()) -> None:
         self.url = url.rstrip("/")
+        self.folder = folder
+        """Where it keeps uploads and downloads."""
+        self.log = log
 
     def ask(
         self, path: str, body: Any = None, *, headers: dict[str, str] | None = None, **query: Any
@@ -75,35 +80,36 @@ def serving(**options: Any) -> Iterator[Server]:
         place.bind(("127.0.0.1", 0))
         place.listen(128)
         app = make_app(**{"datasets": Datasets(Path(folder), limits), **options})
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
+        config = make_config(app)
+        config.timeout_graceful_shutdown = 1
+        server = uvicorn.Server(config)
         thread = Thread(target=server.run, args=([place],))
         thread.start()
         try:
-            yield Server(f"http://127.0.0.1:{place.getsockname()[1]}")
+            yield Server(f"http://127.0.0.1:{place.getsockname()[1]}", Path(folder))
         finally:
             server.should_exit = True
             thread.join(30)
 
 
 @contextmanager
-def process(*arguments: str, environment: dict[str, str] | None = None) -> Iterator[tuple[Server, Popen[str]]]:
-    """Run ``setaug serve`` on a free port."""
-    run = Popen(
-        [sys.executable, "-m", "setaug", "serve", "--port", "0", *arguments],
-        stderr=PIPE,
-        text=True,
-        env=os.environ | (environment or {}),
-        preexec_fn=lambda: signal.signal(
-            signal.SIGINT, signal.default_int_handler
-        ),  # ignored where tests run unattended
-    )
-    assert run.stderr is not None
-    with run.stderr:
+def process(*arguments: str, environment: dict[str, str] | None = None) -> Iterator[tuple[Server, Popen[bytes]]]:
+    """Run ``setaug serve`` on a free port; its log goes to a file."""
+    with NamedTemporaryFile() as log:
+        run = Popen(
+            [sys.executable, "-m", "setaug", "serve", "--port", "0", *arguments],
+            stderr=log,
+            env=os.environ | (environment or {}),
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.default_int_handler
+            ),  # ignored where tests run unattended
+        )
         try:
-            line = run.stderr.readline()
-            found = re.match(r"(http://\S+)", line)
-            assert found, line + run.stderr.read()
-            yield Server(found[1]), run
+            while not (told := Path(log.name).read_text()).endswith("\n") and run.poll() is None:
+                time.sleep(0.05)
+            found = re.match(r"(http://\S+)", told)
+            assert found, told
+            yield Server(found[1], log=Path(log.name)), run
         finally:
             if run.poll() is None:
                 run.kill()

@@ -142,6 +142,15 @@ def test_bad_files_are_refused_in_plain_words(
         ("/api/predict", {"texts": ["a"], "samples": 1000}, 422),
         ("/api/predict", {"texts": ["a"], "constrained": False, "size_is": 2}, 422),
         ("/api/predict", b"{", 422),
+        ("/api/predict", b'{"texts": ["\\ud800"]}', 422),
+        ("/api/predict", b'{"texts": ["a", "b \\udc00\\ud800"]}', 422),
+        ("/api/predict", {"texts": ["a"], "samples": False}, 422),
+        ("/api/predict", {"texts": ["a"], "samples": "3"}, 422),
+        ("/api/predict", {"texts": ["a"], "samples": 3.0}, 422),
+        ("/api/predict", {"texts": ["a"], "constrained": 1}, 422),
+        ("/api/datasets/SAMPLE/orders", b'{"labels": ["\\ud800"]}', 422),
+        ("/api/datasets/SAMPLE/orders", {"labels": ["a"], "n": "3"}, 422),
+        ("/api/datasets/SAMPLE/orders", {"labels": ["a"], "seed": False}, 422),
         ("/api/predict", b'{"texts": ["' + b"a" * (1 << 20) + b'"]}', 413),
         ("/etc/passwd", None, 404),
         ("/app.py", None, 404),
@@ -153,6 +162,19 @@ def test_questions_that_make_no_sense_are_refused(
     found, content = server.ask(path.replace("SAMPLE", sample), body)
     assert found == status, content
     assert server.json("/api/health")["status"] == "ok"
+
+
+def test_half_a_character_is_refused_in_one_sentence(server: Server) -> None:
+    found = server.refused(
+        422, "/api/predict", b'{"texts": ["a", "\\ud800"]}', headers={"Content-Type": "application/json"}
+    )
+    assert found == "texts.1: a lone surrogate is no character; send valid Unicode."
+    assert server.json("/api/predict", {"texts": ["a \U0001f3be"]})["predictions"]  # a pair of them is one
+
+
+def test_whole_numbers_are_taken_for_numbers(server: Server, sample: str) -> None:
+    question = {"labels": ["match", "event"], "min_pmi": 1, "min_ratio": 3, "n": 2}
+    assert server.json(f"/api/datasets/{sample}/orders", question)["orders"]
 
 
 def test_predictions_are_those_of_the_model_however_many_ask(server: Server, generator_folder: Path) -> None:

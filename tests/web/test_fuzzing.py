@@ -28,6 +28,8 @@ def checks() -> list[Any]:
 
 OPERATIONS = [
     ("GET", "/api/health"),
+    ("GET", "/api/health/live"),
+    ("GET", "/api/health/ready"),
     ("POST", "/api/datasets"),
     ("POST", "/api/sample"),
     ("GET", "/api/datasets/{key}/statistics"),

@@ -8,9 +8,12 @@ import sys
 from contextlib import nullcontext, redirect_stderr
 from importlib import import_module
 from types import FrameType, ModuleType
+from typing import NoReturn
 
 from setaug import __version__
+from setaug.cli.options import check_places
 from setaug.errors import SetAugError
+from setaug.terminal import printable, tell
 
 COMMANDS = {
     "inspect": "statistics of label sets, the label graph, and whether order will help",
@@ -46,10 +49,17 @@ try it:
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """Complain about arguments without the controls that they may hold."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run a command; return the exit code: 0, or 2 where the input or the call is at fault."""
     arguments = sys.argv[1:] if argv is None else argv
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="setaug",
         usage="setaug [--version] COMMAND ...",
         description=_HELP.format(commands="\n".join(f"  {name:9} {text}" for name, text in COMMANDS.items())),
@@ -61,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
         _parse(parser, arguments)
     name = arguments[0]
     command = import_module(f"setaug.cli.{name}")
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"setaug {name}",
         description=command.__doc__,
         epilog=command.EXAMPLES,
@@ -70,6 +80,7 @@ def main(argv: list[str] | None = None) -> int:
     command.add_arguments(parser)
     options = _parse(parser, arguments[1:])
     try:
+        check_places(options)
         _run(command, options)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -89,7 +100,7 @@ def _parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Na
 
 def _say(message: str, code: int) -> int:
     if _speaks():
-        sys.stderr.write(message + "\n")
+        tell(message)
     return code
 
 

@@ -6,13 +6,22 @@ completion starts with the number of labels (CARD): 3 | volleyball | match | eve
 """
 
 import argparse
-import os
-import sys
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, columns_of, skipped_lines
+from setaug.cli.options import (
+    UsageError,
+    add_input,
+    add_ordering,
+    add_orders,
+    add_sampler,
+    add_thresholds,
+    checking_options,
+    columns_of,
+    skipped_lines,
+)
 from setaug.cli.progress import progress_bar
-from setaug.urls import is_url
+from setaug.registry import ORDERINGS
+from setaug.terminal import tell
 
 if TYPE_CHECKING:
     from setaug.engines import AugmentReport, Engine
@@ -35,23 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_input(parser, are_many=True)
     group = parser.add_argument_group("orders")
-    group.add_argument("--orders", type=int, default=2, metavar="N", help="orders to add per example [2]")
-    group.add_argument(
-        "--ordering",
-        choices=("topological", "reversed", "random", "frequency", "given"),
-        default="topological",
-        help="how to choose them: specific labels first, general ones first, at random, frequent ones first, as given"
-        " [topological]",
-    )
-    group.add_argument(
-        "--sampler",
-        choices=("uniform", "quick"),
-        default="uniform",
-        help="draw each allowed order with the same chance, or as a random topological sort does [uniform]",
-    )
-    group.add_argument("--distinct", action="store_true", help="add different orders as long as there are any")
+    add_orders(group)
+    add_ordering(group, "how to choose the orders")
+    add_sampler(group)
+    group.add_argument("--distinct", action="store_true", help="add distinct orders while there are any")
     add_thresholds(group)
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same bytes [0]")
+    group.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="random seed; the same seed gives the same bytes [0]"
+    )
     group = parser.add_argument_group("writing")
     group.add_argument(
         "-o",
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
     )
-    group.add_argument("--separator", default=" | ", metavar="TEXT", help="what stands between labels [' | ']")
+    group.add_argument("--separator", default=" | ", metavar="TEXT", help="the text between two labels [' | ']")
     group.add_argument(
         "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
     )
@@ -81,20 +81,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shards",
         type=int,
         metavar="N",
-        help="write N files instead of one, FILE-00000-of-0000N and so on; one behind the other they are that one",
+        help="write N files instead of one, FILE-00000-of-0000N and so on; concatenated, they equal the one file",
     )
     group = parser.add_argument_group("where to run")
     group.add_argument(
         "--engine",
         choices=("local", "ray"),
         default="local",
-        help="on this machine, reading and writing one file after the other; or on Ray, where many tasks read parts of"
-        " the input and each writes a shard [local]",
+        help="on this machine, file by file; or on Ray, in many tasks that read parts of the input and each write a"
+        " shard [local]",
     )
     group.add_argument(
-        "--workers", type=int, metavar="N", help="tasks at a time of a Ray on this machine [one per processor]"
+        "--workers", type=int, metavar="N", help="concurrent tasks of Ray on this machine [one per processor]"
     )
-    group = parser.add_argument_group("telling")
+    group = parser.add_argument_group("messages")
     group.add_argument("-q", "--quiet", action="store_true", help="no summary")
 
 
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> None:
     """Augment files."""
     from setaug.augmenter import PairFormat, SetAugmenter
     from setaug.engines import augment_files
-    from setaug.engines.jobs import check_positive
+    from setaug.engines.job import check_positive
 
     with checking_options():
         augmenter = SetAugmenter(
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> None:
             distinct=options.distinct,
             min_pmi=options.min_pmi,
             min_ratio=options.min_ratio,
-            size=options.size,
+            with_size=options.size,
             separator=options.separator,
             template=options.template,
             random_state=options.seed,
@@ -121,7 +121,6 @@ def run(options: argparse.Namespace) -> None:
         pair_format.check_carried(options.carry)
         check_positive("shards", options.shards)
         engine = _engine(options)
-    _check_places(options.input, options.output)
     waiting_for = {"waiting_for": "starting Ray"} if options.engine == "ray" else {}
     with progress_bar(**waiting_for) as progress:
         report = augment_files(
@@ -138,7 +137,7 @@ def run(options: argparse.Namespace) -> None:
             progress=progress,
         )
     if not options.quiet:
-        sys.stderr.write("\n".join(_summary(report, options)) + "\n")
+        tell(*_summary(report, options))
 
 
 def _engine(options: argparse.Namespace) -> "Engine":
@@ -151,35 +150,25 @@ def _engine(options: argparse.Namespace) -> "Engine":
     return LocalEngine()
 
 
-def _check_places(sources: list[str], target: str) -> None:
-    for source in sources:
-        if "-" in (source, target):
-            continue
-        if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
-            raise UsageError(f"the output would replace the input {source}; choose another name.")
-        folder = source if is_url(source) else os.path.realpath(source)
-        place = target if is_url(target) else os.path.realpath(target)
-        if place.startswith(folder.rstrip("/") + "/"):
-            raise UsageError(f"the output would lie among the input in {source}; choose another place.")
-
-
 def _summary(report: "AugmentReport", options: argparse.Namespace) -> list[str]:
     lines = [
         f"{report.n_examples:,} examples with {report.n_labels:,} different labels gave {report.n_pairs:,} pairs"
         f" in {report.seconds:.1f} s"
     ]
-    if options.ordering in ("topological", "reversed"):
+    if ORDERINGS[options.ordering].needs_edges:
         share = report.n_constrained / report.n_examples if report.n_examples else 0
         lines.append(
             f"{report.n_edges:,} edges in all sets; {share:.1%} of the sets have one;"
             f" mean log2 of the orders allowed {report.mean_log2_orders:.2f}"
         )
     if report.n_uncounted:
-        lines.append(f"in that mean, {report.n_uncounted:,} sets are left out: too large to count their orders")
+        lines.append(f"the mean excludes {report.n_uncounted:,} sets that are too large to count their orders")
     if report.n_rushed:
-        lines.append(f"{report.n_rushed:,} sets are so large that their orders were drawn the quick way, not uniformly")
+        lines.append(
+            f"{report.n_rushed:,} sets are too large for uniform draws; their orders were drawn by the quick sampler"
+        )
     if report.n_repeated:
-        lines.append(f"merged {report.n_repeated:,} labels that their set held already")
+        lines.append(f"merged {report.n_repeated:,} repeated labels")
     if options.format == "chat" and options.carry:
-        lines.append('a file for OpenAI must hold nothing but "messages": for that, leave out --carry')
+        lines.append('OpenAI accepts only "messages" in a row: for a file for OpenAI, leave out --carry')
     return [*lines, *skipped_lines(report.skipped)]

@@ -6,11 +6,11 @@ there is also the paper's one-tailed test of two proportions.
 """
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from setaug.cli.options import checking_options
 from setaug.cli.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
+from setaug.terminal import show
 
 if TYPE_CHECKING:
     from setaug.metrics import Comparison
@@ -42,23 +42,23 @@ def run(options: argparse.Namespace) -> None:
     """Compare two files."""
     check_inputs(options, options.first, options.second)
     from setaug.errors import DataError
-    from setaug.files import display_name
     from setaug.metrics import compare_sets, match
     from setaug.predictions import read_predictions
+    from setaug.storage import display_name
 
     vocabulary = read_vocabulary(options.labels)
     examples = read_gold(options)
     predicted = []
     for path in (options.first, options.second):
         try:
-            predicted.append([one.labels for one in match(read_predictions(path), examples)])
+            predicted.append([one.labels for one in match(examples, read_predictions(path))])
         except DataError as error:
             raise DataError(error.problem, source=error.source or display_name(path), line=error.line) from None
     with checking_options():
         found = compare_sets(
+            [example.labels for example in examples],
             predicted[0],
             predicted[1],
-            [example.labels for example in examples],
             metric=options.metric,
             macro_over=options.macro_over,
             vocabulary=vocabulary,
@@ -77,7 +77,7 @@ def _print_json(found: "Comparison") -> None:
     import orjson
 
     result = {**asdict(found), "sentence": found.sentence}
-    sys.stdout.write(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode() + "\n")
+    show(*orjson.dumps(result, option=orjson.OPT_INDENT_2).decode().split("\n"))
 
 
 def _print_table(found: "Comparison") -> None:
@@ -98,4 +98,4 @@ def _print_table(found: "Comparison") -> None:
         z = f"   z = {found.proportions.z:.3f}; takes labels and examples for independent"
         lines.append(f"  {'two proportions':21}{found.proportions.p_one_sided:10.4g}{'':11}{z}")
     lines += ["  one-sided: the second is better; two-sided: they differ", "", found.sentence]
-    sys.stdout.write("\n".join(lines) + "\n")
+    show(*lines)

@@ -1,70 +1,75 @@
-"""The paper's data sets, from the files that their authors distribute: what they are like, and as JSON lines.
+"""The paper's data sets, from the files that their authors distribute: statistics, and conversion to JSON lines.
 
-NAME is go-emotions, ufet, reuters or kp20k, with filters in brackets (which a shell may want quoted): minN keeps the
-examples with at least N labels, trainN takes N training examples, always the same, and for kp20k present or absent
-keeps the keyphrases that are, or are not, in the text. "all" is the four as the paper used them.
+NAME is one of the data sets below, with or without filters in brackets (quote them in a shell); "all" is every data set
+as the paper uses it.
 """
 
 import argparse
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setaug.cli.options import checking_options
+from setaug.datasets.registry import DATASETS, FILTERS
+from setaug.terminal import show, tell
 
 if TYPE_CHECKING:
-    from setaug.benchmarks import Benchmark, BenchmarkStatistics
+    from setaug.datasets import Dataset, DatasetStatistics
 
-EXAMPLES = """\
+
+def _describe() -> str:
+    lines = ["data sets:", *(f"  {entry.name:12} {entry.help}" for entry in DATASETS.values())]
+    lines += ["", "filters:", *(f"  {name:12} {meaning}" for name, meaning in FILTERS.items())]
+    for kind in {entry.kind.name: entry.kind for entry in DATASETS.values()}.values():
+        lines += [f"  {name:12} {one.help} ({kind.name})" for name, one in kind.filters.items()]
+    return "\n".join(lines)
+
+
+EXAMPLES = f"""\
+{_describe()}
+
 examples:
-  setaug data all --data-dir DATA                              # Table 1 of the paper, found and printed
+  setaug data all --data-dir DATA                              # Table 1 of the paper, counted and printed
   setaug data 'go-emotions[min3]' --data-dir DATA -o emotions/ # train.jsonl, dev.jsonl, test.jsonl
   setaug data 'ufet[min2,train600]' --data-dir DATA -o types/ --stats
   setaug data 'kp20k[absent,min3]' --download --json
 """
 
-INTERRUPTED = "the files that it said were written are whole, the others were not written"
+INTERRUPTED = "files reported as written are complete, the others were not written"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("name", metavar="NAME", help="a data set, as in ufet[min2,train600], or all")
+    parser.add_argument("name", metavar="NAME", help="a data set, such as ufet[min2,train600], or all")
     group = parser.add_argument_group("reading")
-    group.add_argument(
-        "--data-dir", metavar="DIR", help="the folder of the data set, or one that holds it in a folder of its name"
-    )
-    group.add_argument(
-        "--download", action="store_true", help="get go-emotions or kp20k from the Hugging Face hub instead"
-    )
-    group.add_argument(
-        "--no-verify", action="store_true", help="also read files that are not those that the authors distribute"
-    )
+    group.add_argument("--data-dir", metavar="DIR", help="the folder of the data set, or its parent")
+    on_hub = " or ".join(name for name, entry in DATASETS.items() if entry.hub)
+    group.add_argument("--download", action="store_true", help=f"download {on_hub} from the Hugging Face hub instead")
+    group.add_argument("--no-verify", action="store_true", help="do not verify the checksums of the files")
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--stats", action="store_true", help="print statistics beside the paper's; so it does where -o is not given"
-    )
+    group.add_argument("--stats", action="store_true", help="print statistics beside the paper's (default without -o)")
     group.add_argument("--json", action="store_true", help="print the statistics as JSON")
     group.add_argument("-o", "--output", metavar="FOLDER", help="write train.jsonl, dev.jsonl and test.jsonl there")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read data sets, tell what they are like, write them."""
-    from setaug.benchmarks import PAPER_VARIANTS, benchmark_statistics, load_benchmark, parse_name
+    """Read data sets, print their statistics, and write them."""
+    from setaug.datasets import dataset_statistics, load_dataset, parse_name
 
     is_all = options.name == "all"
     with checking_options():
-        names = list(PAPER_VARIANTS.values()) if is_all else [str(parse_name(options.name))]
+        paper = [entry.paper_variant for entry in DATASETS.values() if entry.paper_variant]
+        names = paper if is_all else [str(parse_name(options.name))]
     if options.output is not None:
         _check_folder(Path(options.output))
     found = {}
     for name in names:
         with checking_options():
-            benchmark = load_benchmark(name, options.data_dir, download=options.download, verify=not options.no_verify)
-        found[name] = benchmark_statistics(benchmark)
+            dataset = load_dataset(name, options.data_dir, download=options.download, verify=not options.no_verify)
+        found[name] = dataset_statistics(dataset)
         if options.output is not None:
             folder = Path(options.output)
-            _write(benchmark, folder / name.partition("[")[0] if is_all else folder)
+            _write(dataset, folder / parse_name(name).dataset if is_all else folder)
     if options.stats or options.json or options.output is None:
         _print(found, options.json)
 
@@ -78,39 +83,36 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def _write(benchmark: "Benchmark", folder: Path) -> None:
+def _write(dataset: "Dataset", folder: Path) -> None:
     import orjson
 
     from setaug.errors import FileError
-    from setaug.files import open_output
+    from setaug.storage import open_output
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"cannot make the folder {folder}: {error.strerror}.") from None
-    for name, split in benchmark.splits.items():
+        raise FileError(f"cannot create the folder {folder}: {error.strerror}.") from None
+    for name, split in dataset.splits.items():
         path = folder / f"{name}.jsonl"
         with open_output(path) as stream:
             for example in split:
                 row = {"id": example.id, "text": example.text, "labels": example.labels}
                 stream.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        sys.stderr.write(f"wrote {path}: {len(split):,} examples\n")
+        tell(f"wrote {path}: {len(split):,} examples")
 
 
-def _print(found: "dict[str, BenchmarkStatistics]", as_json: bool) -> None:
+def _print(found: "dict[str, DatasetStatistics]", as_json: bool) -> None:
     import orjson
 
-    from setaug.benchmarks import PAPER_STATISTICS, statistics_table
+    from setaug.datasets.statistics import paper_statistics, statistics_table
 
     if not as_json:
-        sys.stdout.write(statistics_table(found) + "\n")
+        show(*statistics_table(found).split("\n"))
         return
+    papers = {name: paper_statistics(name) for name in found}
     rows = [
-        {
-            "name": name,
-            "found": asdict(one),
-            "paper": asdict(PAPER_STATISTICS[name]) if name in PAPER_STATISTICS else None,
-        }
+        {"name": name, "found": asdict(one), "paper": None if (paper := papers[name]) is None else asdict(paper)}
         for name, one in found.items()
     ]
-    sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
+    show(*orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode().split("\n"))

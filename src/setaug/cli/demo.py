@@ -13,6 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from setaug.terminal import show
+
 if TYPE_CHECKING:
     from setaug.examples import Example
 
@@ -65,10 +67,11 @@ def _show_orders(folder: Path, options: argparse.Namespace) -> None:
 
 def _show_training(folder: Path, options: argparse.Namespace) -> None:
     from setaug.errors import MissingExtraError
-    from setaug.simulation import paired_symbols
+    from setaug.experiments.simulation.processes import paired_symbols
+    from setaug.models import require_torch
 
     try:
-        import setaug.models  # noqa: F401
+        require_torch()
     except MissingExtraError as error:
         _say(str(error))
         return
@@ -104,9 +107,9 @@ def _table(rows: list[tuple[str, str, str]], gold: str) -> None:
     table = Table("trained as", "decoded as", "Jaccard", "F1", "labels", "with a repeat", "size agrees")
     examples = list(read_examples(gold))
     for method, way, path in rows:
-        found = evaluate(list(read_predictions(path)), examples)
+        found = evaluate(examples, list(read_predictions(path)))
         sets, sizes = found.sets, found.sizes
-        agreement = "" if sizes.agreement is None else f"{sizes.agreement:.0%}"
+        agreement = "" if sizes.agreement_distinct is None else f"{sizes.agreement_distinct:.0%}"
         repeated = "" if sizes.repeated is None else f"{sizes.repeated:.0%}"
         scores = (f"{value:.3f}" for value in (sets.jaccard, sets.samples_f1))
         table.add_row(method, way, *scores, f"{sets.mean_predicted_size:.2f}", repeated, agreement)
@@ -125,7 +128,7 @@ def _call(*command: str) -> None:
 def _write(path: str, examples: "Iterable[Example]") -> None:
     import orjson
 
-    from setaug.files import open_output
+    from setaug.storage import open_output
 
     with open_output(path) as stream:
         for example in examples:
@@ -134,11 +137,11 @@ def _write(path: str, examples: "Iterable[Example]") -> None:
 
 
 def _say(message: str) -> None:
-    sys.stdout.write(f"\n{message}\n")
+    show("", message)
     sys.stdout.flush()
 
 
 def _show(path: str, n_lines: int) -> None:
     with open(path, encoding="utf-8") as lines:
-        sys.stdout.write("".join(f"  {line}" for line in islice(lines, n_lines)))
+        show(*(f"  {line.rstrip()}" for line in islice(lines, n_lines)))
     sys.stdout.flush()

@@ -5,10 +5,10 @@ matched to the examples by id where both files have ids, and line by line otherw
 """
 
 import argparse
-import sys
 
 from setaug.cli.options import add_html, check_html, write_html
 from setaug.cli.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
+from setaug.terminal import show
 
 EXAMPLES = """\
 examples:
@@ -49,30 +49,31 @@ def run(options: argparse.Namespace) -> None:
     """Score a file."""
     check_inputs(options, options.predictions)
     check_html(options)
-    import orjson
-
-    from setaug.files import display_name
-    from setaug.metrics import evaluate, match
     from setaug.predictions import read_predictions
 
     vocabulary = read_vocabulary(options.labels)
     predictions, examples = list(read_predictions(options.predictions)), read_gold(options)
+    import orjson
+
+    from setaug.metrics import evaluate, match  # seconds, which a file that is not there need not wait
+    from setaug.storage import display_name
+
     found = evaluate(
-        predictions,
         examples,
+        predictions,
         macro_over=options.macro_over,
         vocabulary=vocabulary,
         keyphrases=options.keyphrase_average if options.keyphrases else None,
         per_label=options.per_label,
     )
     if options.html:
-        from setaug.pages.evaluation import evaluation_page
+        from setaug.reporting.evaluation import evaluation_page
 
-        names = display_name(options.predictions), display_name(options.gold)
+        names = display_name(options.gold), display_name(options.predictions)
         limits = {"top": options.top, "worst": options.worst}
-        matched = match(predictions, examples)
-        write_html(evaluation_page(found, matched, examples, names, vocabulary=vocabulary, **limits), options.html)
+        matched = match(examples, predictions)
+        write_html(evaluation_page(found, examples, matched, names, vocabulary=vocabulary, **limits), options.html)
     if options.html == "-":
         return
-    text = orjson.dumps(found.as_dict(), option=orjson.OPT_INDENT_2).decode() if options.json else found.table()
-    sys.stdout.write(text + "\n")
+    text = orjson.dumps(found.to_dict(), option=orjson.OPT_INDENT_2).decode() if options.json else found.table()
+    show(*text.split("\n"))

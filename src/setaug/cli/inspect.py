@@ -5,7 +5,6 @@ the other, with the labels in different orders. The texts are not read for it; d
 """
 
 import argparse
-import sys
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,12 @@ from setaug.cli.options import (
     write_html,
 )
 from setaug.cli.progress import progress_bar
+from setaug.registry import BASELINE_ORDERING
+from setaug.terminal import show, tell
 
 if TYPE_CHECKING:
-    from setaug.diagnosis import Diagnosis
-    from setaug.inspection import Inspection
+    from setaug.analysis.diagnosis import Diagnosis
+    from setaug.analysis.inspection import Inspection
     from setaug.orders.graph import Edge, OrderGraph
 
 EXAMPLES = """\
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Inspect a file."""
-    from setaug.inspection import inspect_file
+    from setaug.analysis.inspection import inspect_file
     from setaug.orders.edges import Thresholds
 
     with checking_options():
@@ -87,11 +88,11 @@ def run(options: argparse.Namespace) -> None:
     if options.html != "-":
         _print(found, graph, options)
     if found.skipped.count:
-        sys.stderr.write("\n".join(skipped_lines(found.skipped)) + "\n")
+        tell(*skipped_lines(found.skipped))
 
 
 def _told(inputs: list[str]) -> str:
-    from setaug.files import display_name
+    from setaug.storage import display_name
 
     return display_name(inputs[0]) if len(inputs) == 1 else f"{len(inputs)} inputs"
 
@@ -104,11 +105,12 @@ def _picture(path: str | None) -> str:
 
 
 def _draw(graph: "OrderGraph", path: str, picture: str) -> None:
-    from setaug.files import open_output
+    from setaug.reporting import graph_pictures
+    from setaug.storage import open_output
 
     with open_output(path) as stream:
-        stream.write(getattr(graph, picture)().encode())
-    sys.stderr.write(f"drew {len(graph.labels)} labels and their order in {path}\n")
+        stream.write(getattr(graph_pictures, picture)(graph).encode())
+    tell(f"drew {len(graph.labels)} labels and their order in {path}")
 
 
 def _print(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace) -> None:
@@ -121,7 +123,7 @@ def _print(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace
 
 
 def _write_page(found: "Inspection", options: argparse.Namespace) -> None:
-    from setaug.pages.inspection import inspection_page
+    from setaug.reporting.inspection import inspection_page
 
     write_html(inspection_page(found, _told(options.input), top=options.top, seed=options.seed), options.html)
 
@@ -139,7 +141,8 @@ def _print_json(found: "Inspection", graph: "OrderGraph", options: argparse.Name
             "n_orders": str(graph.n_orders) if graph.n_orders is not None else None,
             "log2_orders": graph.log2_orders,
         }
-    sys.stdout.write(orjson.dumps(result, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY).decode() + "\n")
+    text = orjson.dumps(result, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY).decode()
+    show(*text.split("\n"))
 
 
 def _print_set(graph: "OrderGraph", found: "Inspection", seed: int) -> None:
@@ -153,7 +156,7 @@ def _print_set(graph: "OrderGraph", found: "Inspection", seed: int) -> None:
     else:
         lines.append(f"{graph.n_orders:,} orders allowed (log2 {graph.log2_orders:.2f}); some of them:")
     lines += [f"  {' | '.join(order)}" for order in graph.draw(min(graph.n_orders or 5, 5), seed=seed, distinct=True)]
-    sys.stdout.write("\n".join(lines) + "\n")
+    show(*lines)
 
 
 def _why(edge: "Edge") -> str:
@@ -165,7 +168,7 @@ def _why(edge: "Edge") -> str:
 
 def _print_report(found: "Inspection") -> None:
     if not found.n_sets:
-        sys.stdout.write("no examples\n")
+        show("no examples")
         return
     sizes = sorted(found.sizes)
     n_several = sum(n for size, n in found.sizes.items() if size > 1)
@@ -195,7 +198,7 @@ def _print_report(found: "Inspection") -> None:
         lines += ["", "Will order help?", *_diagnosis_lines(found.diagnosis)]
     if max(sizes) == 1 and found.n_sets > 1:
         lines += ["", "Every set has one label at most. Is --delimiter (or --labels-field) right?"]
-    sys.stdout.write("\n".join(lines) + "\n")
+    show(*lines)
 
 
 def _diagnosis_lines(diagnosis: "Diagnosis") -> list[str]:
@@ -203,6 +206,8 @@ def _diagnosis_lines(diagnosis: "Diagnosis") -> list[str]:
     if diagnosis.scores:
         lines.append(f"  {'orders':12} {'bits a set':>10}   difference to random orders, with its 95 % interval")
     for name, score in diagnosis.scores.items():
-        difference = f"{score.difference:+.3f}  ({score.low:+.3f} to {score.high:+.3f})" if name != "random" else ""
+        difference = (
+            f"{score.difference:+.3f}  ({score.low:+.3f} to {score.high:+.3f})" if name != BASELINE_ORDERING else ""
+        )
         lines.append(f"  {name:12} {score.bits:10.3f}   {difference}".rstrip())
     return lines

@@ -2,12 +2,14 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setaug import registry
 from setaug.errors import SetAugError
+from setaug.terminal import tell
 
 if TYPE_CHECKING:
     from setaug.examples import Columns, Example, Skipped
@@ -24,6 +26,25 @@ def checking_options() -> Iterator[None]:
         yield
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
+
+
+_INPUTS = ("input", "train", "dev", "calibrate", "gold", "predictions", "first", "second", "labels", "vocabulary")
+_OUTPUTS = ("output", "answers", "graph", "html")
+_MODEL_FILES = ("*.safetensors*", "*config.json", "setaug.json", "statistics.json", "tokenizer*", "special_tokens*")
+
+
+def check_places(options: argparse.Namespace) -> None:
+    """Refuse outputs that would replace an input of the same command, or a file of the model that it reads."""
+    from setaug.storage import check_outputs
+
+    inputs: list[Any] = []
+    for name in _INPUTS:
+        given = getattr(options, name, None)
+        inputs += given if isinstance(given, list) else [given] if isinstance(given, str) else []
+    outputs = [given for name in _OUTPUTS if isinstance(given := getattr(options, name, None), str)]
+    if outputs and isinstance(folder := getattr(options, "folder", None), str):
+        inputs += [path for pattern in _MODEL_FILES for path in Path(folder).glob(pattern)]
+    check_outputs(outputs, inputs)
 
 
 def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> None:
@@ -59,21 +80,41 @@ def add_fields(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_orders(group: argparse._ArgumentGroup) -> None:
+    """Add how many orders are added to an example."""
+    text = f"orders to add per example [{registry.DEFAULT_N_ORDERS}]"
+    group.add_argument("--orders", type=int, default=registry.DEFAULT_N_ORDERS, metavar="N", help=text)
+
+
+def add_ordering(group: argparse._ArgumentGroup, purpose: str) -> None:
+    """Add the choice of an ordering."""
+    text = f"{purpose}; {registry.describe(registry.ORDERINGS, default=registry.DEFAULT_ORDERING)}"
+    group.add_argument("--ordering", choices=tuple(registry.ORDERINGS), default=registry.DEFAULT_ORDERING, help=text)
+
+
+def add_sampler(group: argparse._ArgumentGroup) -> None:
+    """Add the choice of a sampler."""
+    text = f"how to draw from the order graph; {registry.describe(registry.SAMPLERS, default=registry.DEFAULT_SAMPLER)}"
+    group.add_argument("--sampler", choices=tuple(registry.SAMPLERS), default=registry.DEFAULT_SAMPLER, help=text)
+
+
 def add_thresholds(parser: argparse._ArgumentGroup) -> None:
     """Add what decides whether two labels have a fixed order."""
     parser.add_argument(
         "--min-pmi",
         type=float,
-        default=1.0,
+        default=registry.DEFAULT_MIN_PMI,
         metavar="BITS",
-        help="two labels depend on each other when their pointwise mutual information is above this (alpha) [1]",
+        help="two labels are dependent if their pointwise mutual information is above this (alpha)"
+        f" [{registry.DEFAULT_MIN_PMI:g}]",
     )
     parser.add_argument(
         "--min-ratio",
         type=float,
-        default=3.0,
+        default=registry.DEFAULT_MIN_RATIO,
         metavar="R",
-        help="the rarer of the two goes first when the other is more than R times as frequent (2**beta) [3]",
+        help="the rarer of the two comes first if the other is more than R times as frequent (2**beta)"
+        f" [{registry.DEFAULT_MIN_RATIO:g}]",
     )
 
 
@@ -96,16 +137,16 @@ def check_html(options: argparse.Namespace) -> None:
 
 def write_html(page: str, path: str) -> None:
     """Write a page, whole or not at all."""
-    from setaug.files import open_output
+    from setaug.storage import open_output
 
     with open_output(path) as stream:
         stream.write(page.encode())
     if path != "-":
-        sys.stderr.write(f"wrote {path}; open it in a browser\n")
+        tell(f"wrote {path}; open it in a browser")
 
 
 def columns_of(options: argparse.Namespace) -> "Columns":
-    """Say where in a row text and labels stand."""
+    """Return the fields of text and labels in a row."""
     from setaug.examples import Columns
 
     if not options.delimiter:
@@ -145,7 +186,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def skipped_lines(skipped: "Skipped") -> list[str]:
-    """Say which lines were left out."""
+    """Describe the lines that were left out."""
     if not skipped.count:
         return []
     first = "the first of them" if skipped.count > len(skipped.first) else "they are"
@@ -153,7 +194,7 @@ def skipped_lines(skipped: "Skipped") -> list[str]:
 
 
 def default_workers() -> int:
-    """Say how many trainings to run at once: one per core, or one where there is a GPU."""
+    """Return how many trainings to run at once: one per core, or one where there is a GPU."""
     import torch
 
     if torch.accelerator.is_available():

@@ -1,13 +1,11 @@
 """A progress bar on standard error, where that is a terminal."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
-from typing import TypeAlias
 
-Show: TypeAlias = Callable[[str, int, int | None], None]
-"""Is told what is going on: a word, how much is done, and of how much."""
+from setaug.settings import Progress
 
 PATIENCE = 2.0
 """After so many seconds without progress, say what is being waited for."""
@@ -15,8 +13,8 @@ _COMPILING = "compiling the inner loops; this happens once after an installation
 
 
 @contextmanager
-def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Show]:
-    """Give a function that shows the stage, the examples done and their total; say what a long start is about."""
+def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Progress]:
+    """Yield a function that shows the stage, the examples done and their total; explain a long start."""
     waiting = Timer(PATIENCE, sys.stderr.write, [waiting_for + "\n"])
     waiting.daemon = True
     waiting.start()
@@ -35,17 +33,18 @@ def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Show]:
         waiting.cancel()
 
 
-def counting_from(n_done: int, progress: Show) -> Show:
+def counting_from(n_done: int, progress: Progress) -> Progress:
     """Count on from what is done already, where the total is not known."""
     return lambda stage, n, total: progress(stage, n_done + n, None)
 
 
 @contextmanager
-def _rich_bar() -> Iterator[Show]:
+def _rich_bar() -> Iterator[Progress]:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total)

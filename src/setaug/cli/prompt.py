@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from setaug.cli.options import (
     UsageError,
     add_input,
+    add_ordering,
     add_thresholds,
     checking_options,
     json_object,
@@ -24,6 +25,9 @@ from setaug.cli.options import (
 )
 from setaug.cli.progress import progress_bar
 from setaug.cli.scoring import named_vocabulary
+from setaug.registry import describe
+from setaug.settings import CHOICES
+from setaug.terminal import json_line, printable, tell
 
 if TYPE_CHECKING:
     from setaug.examples import Example
@@ -85,17 +89,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="random",
         help="draw them, or choose them to cover many labels [random]",
     )
-    group.add_argument(
-        "--ordering",
-        choices=("topological", "reversed", "random", "frequency", "given"),
-        default="topological",
-        help="how to order the labels of an example: as in setaug augment [topological]",
-    )
+    add_ordering(group, "how to order the labels of an example")
     add_thresholds(group)
     group.add_argument(
         "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
     )
-    group.add_argument("--separator", default=" | ", metavar="TEXT", help="what stands between labels [' | ']")
+    group.add_argument("--separator", default=" | ", metavar="TEXT", help="the text between two labels [' | ']")
     group.add_argument("--template", default="{text}", metavar="TEXT", help="how to show a text [{text}]")
     group.add_argument(
         "--instruction", metavar="TEXT", help="what to say first; {labels} stands for the list of labels, '' for none"
@@ -122,9 +121,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--samples", type=int, default=0, metavar="K", help="ask K times, vote, give probabilities")
     group.add_argument(
         "--choose",
-        choices=("expected-f1", "expected-jaccard", "size", "vote"),
+        choices=tuple(CHOICES),
         default="expected-f1",
-        help="how to choose a set from the samples, as in setaug predict [expected-f1]",
+        help=f"how to choose a set from the samples; {describe(CHOICES, default='expected-f1')}",
     )
     group.add_argument("--threshold", type=float, default=0.5, metavar="P", help="for --choose vote [0.5]")
     group.add_argument("-q", "--quiet", action="store_true", help="no summary")
@@ -132,11 +131,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Ask about each text of a file."""
-    import orjson
-
     from setaug.examples import Skipped
-    from setaug.files import open_output
     from setaug.prompting.endpoint import Teller
+    from setaug.storage import open_output
 
     model = _make_model(options)
     skipped = Skipped() if options.skip_bad else None
@@ -150,10 +147,10 @@ def run(options: argparse.Namespace) -> None:
         predictions = model.predict(texts, answers=answers, progress=progress, tell=Teller(sys.stderr.write))
     with open_output(options.output) as stream:
         for prediction in predictions:
-            stream.write(orjson.dumps(prediction.as_row(), option=orjson.OPT_APPEND_NEWLINE))
+            stream.write(json_line(prediction.as_row()))
     if not options.quiet:
         lines = [*_summary(model.report_, model), *(skipped_lines(skipped) if skipped else [])]
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        tell(*lines)
 
 
 def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
@@ -173,7 +170,7 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
             ordering=options.ordering,
             min_pmi=options.min_pmi,
             min_ratio=options.min_ratio,
-            size=options.size,
+            with_size=options.size,
             separator=options.separator,
             template=options.template,
             random_state=options.seed,
@@ -200,13 +197,14 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
 
 
 def _answers(options: argparse.Namespace) -> str:
-    """Say where answers are kept: beside the output, or in the working folder where that is no file."""
+    """Return where answers are kept: beside the output, or in the working folder where that is no file."""
+    from setaug.storage import check_outputs
+
     is_file = options.output != "-" and (not os.path.exists(options.output) or os.path.isfile(options.output))
     answers: str = options.answers or (f"{options.output}.answers.jsonl" if is_file else "setaug-answers.jsonl")
-    if answers == "-" or os.path.realpath(answers) in map(
-        os.path.realpath, (options.output, options.input, options.train)
-    ):
-        raise UsageError(f"answers need a file of their own, not {answers}.")
+    if answers == "-":
+        raise UsageError("answers need a file of their own, not standard output.")
+    check_outputs([options.output, answers], [options.input, options.train])
     return answers
 
 
@@ -224,14 +222,15 @@ def _show(model: "PromptedSetModel", texts: "list[Example]") -> None:
     body = model.request(texts[0].text)
     is_chat = model.kind == "chat"
     shown = json.dumps(body, indent=2, ensure_ascii=False) if is_chat else body["prompt"]
-    sys.stdout.buffer.write(shown.encode(errors="replace") + b"\n")  # whatever the terminal's alphabet is
+    printed = "\n".join(map(printable, shown.split("\n")))
+    sys.stdout.buffer.write(printed.encode(errors="replace") + b"\n")  # whatever the terminal's alphabet is
     sys.stdout.flush()
     n_answers = max(model.samples, 1)
     n_chars = sum(len(message["content"]) for message in body["messages"]) if is_chat else len(body["prompt"])
     each = "" if n_answers == 1 else f", {n_answers} answers to each"
-    sys.stderr.write(
+    tell(
         f"{_many(len(texts), 'text')}{each}; {_many(len(model.shots_), 'example')} in each prompt; "
-        f"{n_chars:,} characters in this one\n"
+        f"{n_chars:,} characters in this one"
     )
 
 

@@ -1,4 +1,4 @@
-"""Tell how probable a trained model finds the true set of each text, in whatever order it may be written.
+"""Score how probable a trained model finds the true set of each text, in whatever order it may be written.
 
 A model writes sequences, so the probability of a set is the sum over all its orders. Small sets are summed up exactly.
 For any set, orders drawn from a proposal give bounds: "elbo" is the mean of log2 p / q over the drawn orders, "bound"
@@ -7,7 +7,6 @@ leaves orders out (all but uniform may) can at best reach "allowed": what the mo
 """
 
 import argparse
-import sys
 from itertools import islice
 from math import sqrt
 from statistics import fmean
@@ -15,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from setaug.cli.options import UsageError, add_input, checking_options, read_input, skipped_lines
 from setaug.cli.progress import counting_from, progress_bar
+from setaug.registry import DEFAULT_ORDERING, ORDERINGS, describe, proposals
+from setaug.terminal import json_line, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from setaug.likelihood import SetLikelihood
+    from setaug.analysis.likelihood import SetLikelihood
 
 _WINDOW = 4096
 """So many examples are read at once; more do not have to fit into memory."""
@@ -41,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--proposal",
         nargs="+",
-        choices=("topological", "uniform", "reversed", "frequency", "given"),
-        default=["topological"],
+        choices=tuple(proposals()),
+        default=[DEFAULT_ORDERING],
         metavar="NAME",
-        help="where to draw orders from: topological (those that the order graph allows, TSAMPLE), uniform (all), "
-        "reversed, frequency (frequent labels first), given; one or more [topological]",
+        help="where to draw orders from, one or more; "
+        + describe({name: ORDERINGS[ordering] for name, ordering in proposals().items()}, default=DEFAULT_ORDERING),
     )
     group.add_argument("--samples", type=int, default=16, metavar="K", help="orders to draw per set and proposal [16]")
     group.add_argument(
@@ -62,17 +63,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Score a file."""
-    import orjson
-
+    from setaug.analysis.likelihood import check_scoring
     from setaug.examples import Skipped
-    from setaug.files import open_output
-    from setaug.likelihood import check_scoring
-    from setaug.models import SetGenerator, load_model
+    from setaug.models import load_model
+    from setaug.storage import open_output
 
-    proposals = list(dict.fromkeys(options.proposal))
+    names = list(dict.fromkeys(options.proposal))
     with checking_options():
-        check_scoring(proposals, options.samples, options.max_exact, options.seed)
+        check_scoring(names, options.samples, options.max_exact, options.seed)
     model = load_model(options.folder)
+    from setaug.models import SetGenerator
+
     if not isinstance(model, SetGenerator):
         raise UsageError("only models that write sets can be scored; a classifier scores each label by itself.")
     skipped = Skipped() if options.skip_bad else None
@@ -82,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
         while window := list(islice(examples, _WINDOW)):
             found = model.log_likelihoods(
                 window,
-                proposals=proposals,
+                proposals=names,
                 samples=options.samples,
                 max_exact=options.max_exact,
                 seed=options.seed,
@@ -92,17 +93,17 @@ def run(options: argparse.Namespace) -> None:
                 progress=counting_from(len(scored), progress),
             )
             for each in found:
-                stream.write(orjson.dumps(_row(each), option=orjson.OPT_APPEND_NEWLINE))
+                stream.write(json_line(_row(each)))
             scored.extend(found)
     if not options.quiet:
-        lines = _summary(scored, proposals, options) if scored else ["no set to score"]
-        sys.stderr.write("\n".join([*lines, *(skipped_lines(skipped) if skipped else [])]) + "\n")
+        lines = _summary(scored, names, options) if scored else ["no set to score"]
+        tell(*lines, *(skipped_lines(skipped) if skipped else []))
 
 
 def _row(found: "dict[str, SetLikelihood]") -> dict[str, Any]:
     one = next(iter(found.values()))
     row = {"id": one.id, "n_labels": one.n_labels, "samples": one.samples, "exact": one.exact}
-    proposals = {name: likelihood.as_row() for name, likelihood in found.items()}
+    proposals = {name: likelihood.to_dict() for name, likelihood in found.items()}
     return {**{name: value for name, value in row.items() if value is not None}, "proposals": proposals}
 
 
@@ -135,7 +136,7 @@ def _summary(scored: "list[dict[str, SetLikelihood]]", proposals: list[str], opt
 
 
 def _gaps(known: "list[dict[str, SetLikelihood]]", proposals: list[str], max_exact: int) -> list[str]:
-    """Say how far the bounds are from the likelihood, and how much of that more draws cannot mend."""
+    """Describe how far the bounds are from the likelihood, and how much of that more draws cannot close."""
     exact = _mean(found[proposals[0]].exact for found in known)
     lines = [
         f"the {len(known):,} sets of up to {max_exact} labels, summed up exactly: {exact}",

@@ -44,7 +44,7 @@ def check_inputs(options: argparse.Namespace, *paths: str) -> None:
 def read_gold(options: argparse.Namespace) -> "list[Example]":
     """Read the examples with the true sets."""
     from setaug.errors import DataError
-    from setaug.files import display_name
+    from setaug.storage import display_name
 
     examples = list(read_input(options, options.gold))
     if not examples:
@@ -57,7 +57,7 @@ def read_vocabulary(path: str | None) -> list[str] | None:
     if path is None:
         return None
     from setaug.errors import DataError, FileError
-    from setaug.files import BROKEN_ARCHIVE, display_name, open_input
+    from setaug.storage import BROKEN_ARCHIVE, display_name, open_input
 
     try:
         with open_input(path) as stream:

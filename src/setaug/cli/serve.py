@@ -53,44 +53,75 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-waiting", type=int, default=256, metavar="N", help="texts that may wait for the model [256]"
     )
     group.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait for the model [60]")
+    group.add_argument(
+        "--max-per-address",
+        type=int,
+        default=64,
+        metavar="N",
+        help="connections of one address [64]; 0: no bound, and no share of an address in anything else",
+    )
+    group.add_argument(
+        "--proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="a reverse proxy: its X-Forwarded-For names the clients, and its own connections are not bounded",
+    )
+    group.add_argument("--log-format", choices=("text", "json"), default="text", help="one line a request [text]")
     group.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
 def run(options: argparse.Namespace) -> None:
     """Serve until interrupted."""
-    import tempfile
+    if options.folder is not None:  # before the server and torch are imported
+        from setaug.models.model_folder import read_card
 
+        read_card(options.folder)
     from setaug.web import Limits, make_app, run_app
     from setaug.web.datasets import Datasets
+    from setaug.web.folder import own_folder
+    from setaug.web.monitoring import log_to_stderr
 
     key = os.environ.get(options.key_variable) or None
     if options.host not in _LOCAL and key is None:
         raise UsageError(f"to be reached from elsewhere, set a key: the environment variable {options.key_variable}.")
     if options.max_upload < 1 or options.max_waiting < 1 or options.timeout <= 0:
         raise UsageError("--max-upload, --max-waiting and --timeout must be above 0.")
+    if options.max_per_address < 0:
+        raise UsageError(f"--max-per-address must not be negative, got {options.max_per_address}.")
     limits = Limits(
         upload_bytes=options.max_upload << 20,
         held_bytes=max(4 * options.max_upload << 20, Limits.held_bytes),
         waiting_texts=options.max_waiting,
         predict_seconds=options.timeout,
+        per_address=options.max_per_address,
     )
     model = None
     if options.folder is not None:
         from setaug.models import load_model
 
         model = load_model(options.folder)
-    with tempfile.TemporaryDirectory(prefix="setaug-") as folder:
-        datasets = Datasets(Path(folder), limits)
+    with own_folder() as folder:
+        datasets = Datasets(folder, limits)
         data = None if options.data is None else _open(options, datasets)
         name = "" if options.folder is None else Path(options.folder).resolve().name
-        app = make_app(model=model, model_name=name, data=data, datasets=datasets, limits=limits, key=key)
+        app = make_app(
+            model=model,
+            model_name=name,
+            data=data,
+            datasets=datasets,
+            limits=limits,
+            key=key,
+            proxies=options.proxy,
+        )
         with _listening(options.host, options.port) as place:
             _announce(options, place.getsockname()[1])
-            run_app(app, place)
+            log_to_stderr(options.log_format)
+            run_app(app, place, proxies=options.proxy)
 
 
 def _open(options: argparse.Namespace, datasets: "Datasets") -> "Dataset":
-    from setaug.files import kind_of
+    from setaug.storage import kind_of
 
     kind = options.input_kind or kind_of(options.data)
     return datasets.open(options.data, kind=kind, columns=columns_of(options))
@@ -98,14 +129,14 @@ def _open(options: argparse.Namespace, datasets: "Datasets") -> "Dataset":
 
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen, or say why that cannot be."""
+    """Listen, or raise a `UsageError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # By its full name: with the protocol left out, asyncio does not see that it is TCP, and each answer waits 40 ms.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as found:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((host, port))
-            found.listen(128)
+            found.listen(512)
         except (OSError, OverflowError) as error:
             raise UsageError(f"cannot listen at {host}, port {port}: {error}.") from None
         yield found

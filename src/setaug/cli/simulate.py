@@ -1,34 +1,23 @@
-"""The paper's simulation study: made-up data in which the dependence between labels is a dial.
+"""The paper's simulation study: synthetic data with adjustable dependence between labels.
 
-`setaug simulate data` writes such data, for any tool. `setaug simulate finding-1` (to 6) makes data up, trains models
-on it from nothing, with three seeds, and says whether the paper's finding holds: a page with tables, and a picture (SVG
-and PNG). `proposals` and `objectives` measure what the paper only derives: how good its orders are as a proposal for
-the likelihood of a set, and as a training objective. A run that was stopped goes on where it was.
+`setaug simulate data` writes such data for any tool. The studies train models on it from scratch, with three seeds, and
+check a finding of the paper: a page with tables, and a plot (SVG and PNG). `proposals` and `objectives` measure what
+the paper only derives: the quality of its orders as a proposal for the likelihood of a set, and as a training
+objective. An interrupted run continues when it is called again.
 """
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 from setaug.cli.options import UsageError, checking_options, default_workers
 from setaug.cli.progress import progress_bar
+from setaug.experiments.simulation.design import SCALES
+from setaug.experiments.simulation.findings import FINDINGS
 
-if TYPE_CHECKING:
-    from setaug.examples import Example
-
-STUDIES = {
-    "finding-1": "shuffled labels cost a model more, but only where labels depend on each other",
-    "finding-2": "less so when it was trained with random orders",
-    "finding-3": "the same without position embeddings",
-    "finding-4": "topological against random orders: training perplexity, overlap, likelihood of sets",
-    "finding-5": "topological against random orders, in five ways of decoding",
-    "finding-6": "with and without the size in front",
-    "proposals": "topological against uniform orders as a proposal for the likelihood of a set",
-    "objectives": "training on bounds of the likelihood of a set",
-}
 EXAMPLES = f"""\
 studies:
-{chr(10).join(f"  {name:12}{text}" for name, text in STUDIES.items())}
+{chr(10).join(f"  {name:12}{finding.help}" for name, finding in FINDINGS.items())}
 
 examples:
   setaug simulate data --process blocks --block-size 2 --examples 1000 -o blocks.jsonl
@@ -37,8 +26,29 @@ examples:
   setaug simulate finding-4 --scale small -o simulation/ --workers 2
   setaug simulate all --scale small -o simulation/
 """
+INTERRUPTED = "no data was written; a study stores finished trainings, and continues when it is called again"
 
-INTERRUPTED = "no data was written; a study keeps what was finished, and goes on when it is called again"
+_PROCESSES = {
+    "blocks": "blocks whose last label follows from the others",
+    "partners": "symbols with partners that never occur alone",
+    "sizes": "sets whose size follows from the text",
+}
+_STUDY = ("scale", "workers")
+_DATA = {
+    "seed": "seed",
+    "symbols": "n_symbols",
+    "blocks": "n_blocks",
+    "block_size": "block_size",
+    "noise": "noise",
+    "words": "n_words",
+    "max_size": "max_size",
+    "words_per_label": "words_per_label",
+    "concentration": "concentration",
+    "sort_prefix": "sort_prefix",
+    "shuffle_text": "shuffle_text",
+    "with_input": "with_input",
+}
+"""Parameters of the processes, by option."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,109 +56,81 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         metavar="WHAT",
-        choices=("data", *STUDIES, "all"),
-        help="data, one of the studies below, or all of them",
+        choices=("data", *FINDINGS, "all"),
+        help="data, one of the studies below, or all studies",
     )
     parser.add_argument(
-        "-o", "--output", metavar="PATH", help="the file for data [standard output]; the folder of a study [simulation]"
+        "-o", "--output", metavar="PATH", help="data: a file [standard output]; studies: a folder [simulation]"
     )
-    study = parser.add_argument_group("studies")
-    study.add_argument(
-        "--scale",
-        choices=("quick", "small", "paper"),
-        help="quick: a minute or two; small: up to half an hour on two cores; paper: the shape of BART-base, which "
-        "needs a GPU [quick]",
-    )
-    study.add_argument(
-        "--workers", type=int, metavar="N", help="trainings to run at once [one per core; 1 where there is a GPU]"
-    )
-    data = parser.add_argument_group("data")
-    data.add_argument(
-        "--process",
-        choices=("blocks", "partners", "sizes"),
-        help="blocks whose last label follows from the others; symbols with partners that never come alone; sets whose "
-        "size follows from the text [blocks]",
-    )
-    data.add_argument("--examples", type=int, metavar="N", help="how many to make up [1000]")
-    data.add_argument("--seed", type=int, metavar="N", help="same seed, same data [0]")
-    data.add_argument("--symbols", type=int, metavar="N", help="the number N of symbols [30]")
-    data.add_argument("--blocks", type=int, metavar="B", help="blocks per set [6; partners: 3]")
-    data.add_argument(
-        "--block-size", type=int, metavar="K", help="labels per block [2]; with 1 no label follows from another"
-    )
-    data.add_argument("--noise", type=float, metavar="P", help="how often a suffix is random (epsilon) [0.1]")
-    data.add_argument("--words", type=int, metavar="N", help="the length of a text [36; partners: 24]")
-    data.add_argument("--max-size", type=int, metavar="N", help="sizes: the most labels [8]")
-    data.add_argument("--words-per-label", type=int, metavar="N", help="sizes: the length of a text per label [4]")
-    data.add_argument(
-        "--concentration", type=float, metavar="A", help="of the Dirichlet distribution [0.5; partners: 0.2]"
-    )
-    data.add_argument(
-        "--sort-prefix",
-        action=argparse.BooleanOptionalAction,
-        help="blocks: whether a block's first labels stand in the order of their numbers [yes]",
-    )
-    data.add_argument("--shuffle-text", action="store_true", default=None, help="words in any order, not sorted")
-    data.add_argument("--with-input", action="store_true", default=None, help="also write the vector x, as a field")
-
-
-_STUDY = ("scale", "workers")
-_ALL_DATA = {"symbols": "n_symbols", "concentration": "concentration"}
-_ALL_DATA |= {"shuffle_text": "shuffle_text", "with_input": "with_input", "seed": "seed"}
-_BLOCK = {"block_size": "block_size", "noise": "noise"}
-_TAKES = {
-    "blocks": {**_ALL_DATA, **_BLOCK, "blocks": "n_blocks", "words": "n_words", "sort_prefix": "sort_prefix"},
-    "partners": {**_ALL_DATA, "blocks": "n_blocks", "words": "n_words"},
-    "sizes": {**_ALL_DATA, **_BLOCK, "max_size": "max_size", "words_per_label": "words_per_label"},
-}
-"""Which options a process takes, and what they are called there."""
+    add = parser.add_argument_group("studies").add_argument
+    scales = "; ".join(f"{name}: {scale.help}" for name, scale in SCALES.items())
+    add("--scale", choices=tuple(SCALES), help=f"{scales} [quick]")
+    add("--workers", type=int, metavar="N", help="trainings to run in parallel [one per core; 1 with a GPU]")
+    add = parser.add_argument_group("data").add_argument
+    processes = "; ".join(f"{name}: {text}" for name, text in _PROCESSES.items())
+    add("--process", choices=tuple(_PROCESSES), help=f"{processes} [blocks]")
+    add("--examples", type=int, metavar="N", help="number of examples [1000]")
+    add("--seed", type=int, metavar="N", help="the same seed gives the same data [0]")
+    add("--symbols", type=int, metavar="N", help="number N of symbols [30]")
+    add("--blocks", type=int, metavar="B", help="blocks per set [6; partners: 3]")
+    add("--block-size", type=int, metavar="K", help="labels per block [2]; with 1, labels are independent")
+    add("--noise", type=float, metavar="P", help="probability epsilon of a random suffix [0.1]")
+    add("--words", type=int, metavar="N", help="length of a text [36; partners: 24]")
+    add("--max-size", type=int, metavar="N", help="sizes: maximum number of labels [8]")
+    add("--words-per-label", type=int, metavar="N", help="sizes: length of a text per label [4]")
+    add("--concentration", type=float, metavar="A", help="of the Dirichlet distribution [0.5; partners: 0.2]")
+    prefix = "blocks: whether the prefix of a block is sorted [yes]"
+    add("--sort-prefix", action=argparse.BooleanOptionalAction, help=prefix)
+    add("--shuffle-text", action="store_true", default=None, help="shuffle the words of a text")
+    add("--with-input", action="store_true", default=None, help="also write the vector x, as a field")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make data up, or run a study on it."""
+    """Write synthetic data, or run studies."""
     if options.what == "data":
         _refuse(options, _STUDY, "is for studies, not for data")
         _write_data(options)
     else:
-        given = {name for takes in _TAKES.values() for name in takes} | {"process", "examples"}
-        _refuse(options, sorted(given), "is for data; the studies have data of their own")
+        _refuse(options, sorted({*_DATA, "process", "examples"}), "is for data; the studies have their own data")
         _run_studies(options)
 
 
-def _refuse(options: argparse.Namespace, names: Any, why: str) -> None:
+def _refuse(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
     for name in names:
         if getattr(options, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} {why}.")
 
 
 def _write_data(options: argparse.Namespace) -> None:
+    from inspect import signature
+
     import orjson
 
-    from setaug.files import open_output
-    from setaug.simulation import PROCESSES
+    from setaug.experiments.simulation.processes import PROCESSES
+    from setaug.storage import open_output
 
-    process = options.process or "blocks"
-    takes = _TAKES[process]
-    known = {name for each in _TAKES.values() for name in each}
-    _refuse(options, sorted(known - takes.keys()), f"means nothing to the process {process}")
+    name = options.process or "blocks"
+    takes = signature(PROCESSES[name]).parameters
+    unused = [option for option, parameter in _DATA.items() if parameter not in takes]
+    _refuse(options, unused, f"does not apply to the process {name}")
     n_examples = 1000 if options.examples is None else options.examples
     if n_examples < 0:
         raise UsageError(f"--examples must not be negative, got {n_examples}.")
-    settings = {takes[name]: getattr(options, name) for name in takes if getattr(options, name) is not None}
+    given = {parameter: getattr(options, option) for option, parameter in _DATA.items()}
+    settings = {parameter: value for parameter, value in given.items() if value is not None}
     with checking_options(), open_output(options.output or "-") as stream:
-        for example in PROCESSES[process](n_examples, **settings):
-            stream.write(orjson.dumps(_row(example), option=orjson.OPT_APPEND_NEWLINE))
-
-
-def _row(example: "Example") -> dict[str, Any]:
-    return {**example.fields, "text": example.text, "labels": example.labels}
+        for example in PROCESSES[name](n_examples, **settings):
+            row = {**example.fields, "text": example.text, "labels": example.labels}
+            stream.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
 
 def _run_studies(options: argparse.Namespace) -> None:
-    import setaug.models  # noqa: F401  says what is missing
-    from setaug.experiments.study import check_study, run_finding
+    from setaug.models import require_torch
 
-    names = list(STUDIES) if options.what == "all" else [options.what]
+    require_torch()
+    from setaug.experiments.simulation.study import check_study, run_finding
+
+    names = list(FINDINGS) if options.what == "all" else [options.what]
     scale, folder = options.scale or "quick", options.output or "simulation"
     workers = default_workers() if options.workers is None else options.workers
     with checking_options():
@@ -156,6 +138,6 @@ def _run_studies(options: argparse.Namespace) -> None:
     for name in names:
         with progress_bar(f"{name}: the first training") as progress:
             study = run_finding(name, folder, scale=scale, workers=workers, progress=progress)
-        sys.stdout.write(study.as_markdown() + "\n")
+        sys.stdout.write(study.page.as_markdown() + "\n")
         sys.stdout.flush()
         sys.stderr.write("wrote " + ", ".join(map(str, study.paths)) + "\n")

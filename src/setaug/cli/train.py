@@ -7,15 +7,26 @@ checkpoint with the highest F1 (its mean over the sets) is the one that remains.
 """
 
 import argparse
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.options import UsageError, add_input, add_thresholds, checking_options, read_input, skipped_lines
+from setaug.cli.options import (
+    UsageError,
+    add_input,
+    add_orders,
+    add_thresholds,
+    checking_options,
+    read_input,
+    skipped_lines,
+)
 from setaug.cli.progress import progress_bar
 from setaug.cli.scoring import named_vocabulary
+from setaug.cli.settings_options import add_settings, given_settings
+from setaug.registry import describe
+from setaug.settings import METHODS, SEEDS, TrainingSettings
+from setaug.terminal import tell
 
 if TYPE_CHECKING:
     from setaug.examples import Example
@@ -35,6 +46,10 @@ examples:
 INTERRUPTED = "go on from the last checkpoint with --resume"
 
 
+_NAMES = {"lora_rank": "lora"}
+_FIXED = ("warmup", "weight_decay", "adam_epsilon")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_input(parser)
@@ -52,27 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("method")
     group.add_argument(
         "--method",
-        choices=("setaug", "seq2seq", "random", "frequency", "reversed", "classifier", "set-search"),
+        choices=tuple(METHODS),
         default="setaug",
-        help="what to train on: informative orders, one random order, random ones, frequent labels first, informative "
-        "orders turned round; or score each label; or write one label at a time [setaug]",
+        help=f"what to train on; {describe({name: method.help for name, method in METHODS.items()}, default='setaug')}",
     )
     group.add_argument(
         "--size",
         action=argparse.BooleanOptionalAction,
         help="write the set's size first [yes; seq2seq, classifier, set-search: no]",
     )
-    group.add_argument("--orders", type=int, default=2, metavar="N", help="orders to add per example [2]")
+    add_orders(group)
     add_thresholds(group)
-    group.add_argument("--fresh-orders", action="store_true", help="draw new orders for each epoch")
-    group.add_argument(
-        "--objective",
-        choices=("plain", "elbo", "iwelbo"),
-        default="plain",
-        help="maximise the probability of the given and the drawn orders, of drawn orders alone, or the "
-        "importance-weighted bound that these give of the set's likelihood [plain]",
-    )
-    group.add_argument("--separator", default=" | ", metavar="TEXT", help="what stands between labels [' | ']")
+    group.add_argument("--separator", default=" | ", metavar="TEXT", help="the text between two labels [' | ']")
     group.add_argument(
         "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
     )
@@ -83,42 +89,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="labels that can be predicted: those of the training data, any text, or also those in FILE, one a line "
         "[closed]",
     )
-    _add_training(parser.add_argument_group("training"))
-
-
-def _add_training(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--epochs", type=int, default=3, metavar="N", help="[3]")
-    group.add_argument(
-        "--learning-rate", type=float, metavar="X", help="[1e-5; 1e-3 for tiny]; T5 wants more, 1e-4 to 5e-4"
-    )
-    group.add_argument(
-        "--batch-size",
-        type=int,
-        default=8,
-        metavar="N",
-        help="examples per step and process, each with all its orders [8]",
-    )
-    group.add_argument("--accumulate", type=int, default=1, metavar="N", help="steps per update [1]")
-    group.add_argument("--max-source-length", type=int, default=120, metavar="N", help="tokens of a text [120]")
-    group.add_argument("--max-target-length", type=int, default=120, metavar="N", help="tokens of a target [120]")
-    group.add_argument(
-        "--precision",
-        choices=("float32", "bfloat16", "float16"),
-        default="float32",
-        help="the latter two are mixed precision [float32]",
-    )
-    group.add_argument("--lora", type=int, metavar="RANK", help="train adapters of this rank instead of all weights")
-    group.add_argument("--patience", type=int, metavar="N", help="stop after N evaluations without a better F1")
-    group.add_argument(
-        "--checkpoint-every", type=int, metavar="N", help="save and evaluate every N updates [after each epoch]"
-    )
-    group.add_argument("--seed", type=int, metavar="N", help="same seed, same model [15143]")
+    group = parser.add_argument_group("training")
+    add_settings(group, TrainingSettings, names=_NAMES, leave_out=_FIXED)
     group.add_argument(
         "--seeds",
         type=int,
         nargs="*",
         metavar="N",
-        help="train once per seed, each into FOLDER/seed-N; without a number the paper's three: 15143, 27122, 999888",
+        help="train once per seed, each into FOLDER/seed-N; without a number the paper's three: "
+        + ", ".join(map(str, SEEDS)),
     )
 
 
@@ -161,8 +140,6 @@ def _check_input(options: argparse.Namespace) -> None:
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
-    from setaug.models import SEEDS
-
     if options.seeds is None:
         return SEEDS[:1] if options.seed is None else (options.seed,)
     if options.seed is not None:
@@ -172,23 +149,9 @@ def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
 
 def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
     from setaug.augmenter import SetAugmenter
-    from setaug.models import TrainingSettings, make_model
+    from setaug.models import make_model
 
-    training = TrainingSettings(
-        epochs=options.epochs,
-        learning_rate=options.learning_rate,
-        batch_size=options.batch_size,
-        accumulate=options.accumulate,
-        max_source_length=options.max_source_length,
-        max_target_length=options.max_target_length,
-        fresh_orders=options.fresh_orders,
-        objective=options.objective,
-        precision=options.precision,
-        lora_rank=options.lora,
-        patience=options.patience,
-        checkpoint_every=options.checkpoint_every,
-        seed=seed,
-    )
+    training = TrainingSettings(**{**given_settings(options, TrainingSettings, names=_NAMES), "seed": seed})
     augmenter = SetAugmenter(
         n_orders=options.orders,
         min_pmi=options.min_pmi,
@@ -241,4 +204,4 @@ def _report(model: "SetModel", folder: Path) -> None:
 
 
 def _say(*lines: str) -> None:
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
+    tell(*lines)

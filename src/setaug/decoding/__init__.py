@@ -1,1 +1,1 @@
-"""Decoding that can only give a set: token trie, the machines that read sets, and choices over many generations."""
+"""Decoding without torch: automata that allow nothing but sets, votes over samples, and thresholds on label scores."""

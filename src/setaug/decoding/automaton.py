@@ -1,7 +1,6 @@
-"""Which tokens may come next so that the output is a set: no label twice, and as many as its size says.
+"""Automata that allow only sets as output: no label twice, and as many labels as the size says.
 
-Both machines work on tokens alone. What they have read is a state, which is never changed, so that the branches of a
-beam search can share it.
+Both work on tokens alone. States are immutable, so the branches of a beam search can share them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +17,7 @@ Tokens: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Say which tokens may come next: those listed, or all but those listed."""
+    """The tokens that may come next: those listed, or all but those listed."""
 
     tokens: Tokens
     are_banned: bool = False
@@ -26,7 +25,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Tell what has been read so far: the labels (numbers, or texts) in order, the size, and whether it has ended."""
+    """What has been read: the labels (indices or texts) in order, the size, and whether the output has ended."""
 
     labels: tuple[int, ...] | tuple[str, ...]
     size: int | None
@@ -35,7 +34,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Say how many labels a set may have."""
+    """The sizes that a set may have."""
 
     allowed: frozenset[int]
 
@@ -50,11 +49,11 @@ class Sizes:
         return max(self.allowed)
 
     def may_end(self, count: int, size: int | None) -> bool:
-        """Tell whether a set of so many labels, of which the stated size is known or not, is whole."""
+        """Return whether a set of `count` labels is complete; `size` is the stated size, if any."""
         return count == size if size is not None else count in self.allowed
 
     def may_go_on(self, count: int, size: int | None) -> bool:
-        """Tell whether a set of so many labels may get another one."""
+        """Return whether a set of `count` labels may get another one."""
         return count < (self.most if size is None else size)
 
 
@@ -62,7 +61,7 @@ class SetAutomaton(Protocol):
     """Read the tokens of a set one by one."""
 
     def start(self) -> object:
-        """Give the state before the first token."""
+        """Return the state before the first token."""
         ...
 
     def step(self, state: object, token: int) -> object | None:
@@ -70,11 +69,11 @@ class SetAutomaton(Protocol):
         ...
 
     def choices(self, state: object) -> Choices:
-        """Say which tokens may come next."""
+        """Return the tokens that may come next."""
         ...
 
     def reading(self, state: object) -> Reading:
-        """Tell what has been read."""
+        """Return what has been read."""
         ...
 
 
@@ -107,7 +106,7 @@ class ClosedSets:
     end
         The token that ends the output.
     prefix
-        Tokens that always stand in front.
+        Tokens that always come first.
 
     """
 
@@ -131,7 +130,7 @@ class ClosedSets:
         self._label_roots = [trie.root for trie in (self._first, self._later) if trie is not None]
 
     def start(self) -> _Places:
-        """Give the state before the first token: all ways to read what has been read."""
+        """Return the state before the first token: all ways to read the tokens so far."""
         return self._opening() if self._prefix is None else (_Place(self._prefix.root),)
 
     def _opening(self) -> _Places:
@@ -158,7 +157,7 @@ class ClosedSets:
         return [root.trie for root in self._label_roots]
 
     def _may(self, place: _Place) -> tuple[bool, bool]:
-        """Tell whether the set may end here, and whether it may go on."""
+        """Return whether the set may end here, and whether it may go on."""
         if place.node not in self._label_roots:
             return False, True
         count = len(place.labels)
@@ -191,7 +190,7 @@ class ClosedSets:
         return Choices(lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists)))
 
     def reading(self, state: object) -> Reading:
-        """Tell what has been read: labels by their number."""
+        """Return what has been read, with labels as indices."""
         place = max(cast(_Places, state), key=lambda place: len(place.labels))
         return Reading(place.labels, place.size, place.has_ended)
 
@@ -219,8 +218,8 @@ class OpenSets:
     Parameters
     ----------
     read_label
-        Give the label that tokens stand for, with those of the separator in front if one stands there; None where
-        they are no whole label.
+        Returns the label that tokens spell, with the separator's in front if it has one; None if they are no complete
+        label.
     spaces
         Tokens before the separator which may also stand in a label.
     separator
@@ -259,7 +258,7 @@ class OpenSets:
         self._written = TokenTrie(list(written_sizes.values())) if written_sizes else None
 
     def start(self) -> _OpenPlace:
-        """Give the state before the first token."""
+        """Return the state before the first token."""
         return self._opening() if self._prefix is None else _OpenPlace(self._prefix.root)
 
     def _opening(self) -> _OpenPlace:
@@ -297,7 +296,7 @@ class OpenSets:
         return _OpenPlace(child, (), None if item is None else self._numbers[item])
 
     def choices(self, state: object) -> Choices:
-        """Say which tokens may come next."""
+        """Return the tokens that may come next."""
         place = cast(_OpenPlace, state)
         if place.has_ended:
             return Choices(np.array([self._end]))
@@ -326,6 +325,6 @@ class OpenSets:
         return stops
 
     def reading(self, state: object) -> Reading:
-        """Tell what has been read: labels by their text."""
+        """Return what has been read, with labels as texts."""
         place = cast(_OpenPlace, state)
         return Reading(place.labels, place.size, place.has_ended)

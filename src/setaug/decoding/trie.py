@@ -1,4 +1,4 @@
-"""Sequences of tokens, sorted, so that those that begin alike are neighbours: a node of the trie is a range of them."""
+"""A trie over sorted token sequences: those with a common prefix are neighbours, so a node is a range of them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class TrieNode:
-    """Stand for the sequences that begin alike: those at the sorted places `start` to `stop`."""
+    """The sequences with a common prefix: those at the sorted positions `start` to `stop`."""
 
     trie: "TokenTrie"
     start: int
@@ -49,12 +49,12 @@ class TrieNode:
         return child
 
     def has_unused(self, used: Collection[int]) -> bool:
-        """Tell whether one of its items is not used."""
+        """Return whether one of its items is unused."""
         places = self.trie.places
         return sum(self.start <= places[item] < self.stop for item in used) < self.stop - self.start
 
     def open_tokens(self, used: Collection[int]) -> NDArray[np.int64]:
-        """Give the tokens that lead to an item that is not used."""
+        """Return the tokens that lead to an unused item."""
         tokens, starts = self._children
         places = [place for place in map(self.trie.places.__getitem__, used) if starts[0] <= place < self.stop]
         if not places:
@@ -64,12 +64,12 @@ class TrieNode:
 
 
 class TokenTrie:
-    """Find which tokens can follow a beginning, among many sequences.
+    """A trie that finds the tokens that can follow a prefix.
 
     Parameters
     ----------
     sequences
-        Different sequences of tokens, none of them empty; an item is known by its place here.
+        Different, non-empty sequences of tokens; an item is the index of its sequence.
 
     Examples
     --------

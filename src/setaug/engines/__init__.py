@@ -1,8 +1,9 @@
-"""The two jobs of the method, counting labels and augmenting examples, for whole files: here or on a cluster."""
+"""Count labels and augment examples in whole files, on this machine or on a cluster."""
 
-from setaug.engines.cluster import RayEngine
-from setaug.engines.jobs import AugmentReport, Engine, augment_files
+from setaug.engines.augment_files import augment_files
+from setaug.engines.job import AugmentReport, Engine
 from setaug.engines.local import CountedFiles, LocalEngine, count_files
+from setaug.engines.ray_engine import RayEngine
 
 __all__ = [
     "AugmentReport",

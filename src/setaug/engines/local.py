@@ -1,76 +1,88 @@
-"""Count and augment files on one machine, in two passes: memory grows with the labels, not with the examples.
+"""Count and augment files on one machine in two passes; memory grows with the labels, not with the examples.
 
-The first pass finds and numbers the labels and leaves the sets, as numbers, in a temporary file. What the counts do
-not decide about an edge is looked up there: a pair of one of these sets occurs at least once, so its edge is certain
-where one occurrence is enough, and only the other pairs have to be counted. The second pass reads the files again and
-copies each text, as it is written there, next to the labels in their new orders.
+The first pass numbers the labels and writes the sets, as numbers, to a temporary file. Label pairs whose edge the
+counts do not decide are counted from that file: each pair of a set occurs at least once, so where one occurrence is
+enough for an edge, nothing has to be counted. The second pass reads the files again and
+copies the bytes of each text next to the labels in their new orders.
 """
 
 import itertools
+import os
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from setaug.engines.blocks import Block, BlockReader
-from setaug.engines.jobs import AugmentReport, Job, Progress
-from setaug.engines.labels import LabelTable
-from setaug.engines.rewriting import Rewriter
+from setaug.engines.fast.blocks import Block, BlockReader
+from setaug.engines.fast.label_table import LabelTable
+from setaug.engines.fast.pair_writer import PairWriter
+from setaug.engines.fast.spill import Spill
+from setaug.engines.job import AugmentReport, Job
 from setaug.engines.shards import Shards
 from setaug.engines.sources import SourceFile, find_files
-from setaug.engines.spill import Spill
 from setaug.engines.threads import read_ahead
 from setaug.engines.writers import open_rows
+from setaug.errors import FileError
 from setaug.examples import Columns, Skipped
-from setaug.files import open_again
-from setaug.orders.edges import Ints
-from setaug.orders.pairs import SpillingPairCounts
-from setaug.orders.statistics import LabelStatistics, SetBatch
+from setaug.orders.arrays import Ints, SetBatch
+from setaug.orders.orderings import load_kernels
+from setaug.orders.pair_counts import SpillingPairCounts
+from setaug.orders.statistics import LabelStatistics
+from setaug.settings import Progress
+from setaug.storage import BROKEN_ARCHIVE, COMPRESSED, is_address, open_again
 
+SMALL_INPUT = 1 << 20
+"""Up to this many bytes of input (1 MiB), plain Python is faster than compiling the loops, and fast enough after that.
+A file that is compressed counts ten times."""
 _SPILL_IN_MEMORY = 1 << 25
-"""The first pass leaves so many bytes in memory before it starts a file (32 MB)."""
+"""How many bytes the first pass keeps in memory before it writes to disk (32 MB)."""
 
 
 class LocalEngine:
-    """Run a job on this machine, with one thread that computes, one that reads and one that writes."""
+    """Runs a job on this machine, with one thread each to compute, read and write."""
 
     @contextmanager
     def start(self, job: Job, progress: Progress | None) -> Iterator["LocalRun"]:
-        """Open the sources, and a temporary file."""
+        """Open the sources and a temporary file."""
         if job.shards is not None:
             Shards(job.target, job.shards).check()
         with _reading(job.files) as files, tempfile.SpooledTemporaryFile(_SPILL_IN_MEMORY) as spill:
-            yield LocalRun(job, files, Spill(cast(BinaryIO, spill)), progress)
+            yield LocalRun(job, files, Spill(cast(BinaryIO, spill)), progress, is_plain=files.n_bytes() <= SMALL_INPUT)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRun:
-    """Do the steps of a job."""
+    """The steps of a job on this machine."""
 
     job: Job
     files: "_Files"
     spill: Spill
     progress: Progress | None
+    is_plain: bool = False
 
     def count_labels(self, report: AugmentReport) -> LabelTable:
-        """Read everything once, and keep the sets as numbers."""
-        readers = [self.job.reader(file, report.skipped if self.job.skip_bad else None) for file in self.job.files]
-        table, report.n_examples, report.n_repeated = _number(self.files, readers, self.spill, self.progress)
+        """Read all files once, and keep the sets as numbers."""
+        skipped = report.skipped if self.job.skip_bad else None
+        readers = [self.job.reader(file, skipped, is_plain=self.is_plain) for file in self.job.files]
+        table, report.n_examples, report.n_repeated = _number(
+            self.files, readers, self.spill, self.progress, is_plain=self.is_plain
+        )
         return table
 
     def count_pairs(self, table: LabelTable, bounds: Ints, cap: float, pairs: SpillingPairCounts) -> None:
-        """Look through the sets."""
-        from setaug.orders.kernels import undecided_keys
-
+        """Count them in the sets that were kept."""
+        kernels = load_kernels(self.is_plain)
         for batch in self.spill.batches():
-            pairs.add(undecided_keys(batch.starts, batch.ids, bounds, cap))
+            pairs.add(kernels.undecided_keys(batch.starts, batch.ids, bounds, cap))
 
-    def write(self, table: LabelTable, rewriter: Rewriter, report: AugmentReport) -> None:
-        """Read everything again, and write the pairs."""
+    def write(self, table: LabelTable, pair_writer: PairWriter, report: AugmentReport) -> None:
+        """Read all files again, and write the pairs."""
         job, done = self.job, 0
         n_shards = job.shards or 1
         ends = [report.n_examples * (k + 1) // n_shards for k in range(n_shards)]
@@ -84,7 +96,7 @@ class LocalRun:
                 with open_rows(path, job.pair_format, job.carry) as write:
                     while done < end:
                         block, batch = next(blocks)
-                        lines, orders = rewriter.pairs(block, batch, done)
+                        lines, orders = pair_writer.pairs(block, batch, done)
                         write(lines)
                         report.note(orders)
                         done += len(batch)
@@ -94,7 +106,7 @@ class LocalRun:
 
 @dataclass(frozen=True, slots=True)
 class CountedFiles:
-    """Hold the label sets of files as numbers, and the counts of their labels."""
+    """The label sets of files as numbers, and the counts of their labels."""
 
     table: LabelTable
     spill: Spill
@@ -102,13 +114,13 @@ class CountedFiles:
     n_repeated: int
 
     def batches(self) -> Iterator[SetBatch]:
-        """Give the label sets; a label's id is its place in `statistics`."""
+        """Yield the label sets; a label's id is its position in `statistics`."""
         places = np.cumsum(self.table.counts > 0) - 1  # further spellings of a label are never counted
         for batch in self.spill.batches():
             yield SetBatch(batch.starts, places[batch.ids].astype(np.int32))
 
     def statistics(self) -> LabelStatistics:
-        """Count all pairs."""
+        """Return the label statistics, with all label pairs counted."""
         labels = [self.table.label(number) for number in np.flatnonzero(self.table.counts).tolist()]
         nothing = np.zeros(0, np.uint64), np.zeros(0, np.int64)
         statistics = LabelStatistics.from_counts(0, labels, np.zeros(len(labels), np.int64), *nothing)
@@ -126,7 +138,7 @@ def count_files(
     skipped: Skipped | None = None,
     progress: Progress | None = None,
 ) -> Iterator[CountedFiles]:
-    """Read the label sets of a file, or of several; they stay readable within the context."""
+    """Read the label sets of one or more files; they can be read within the context."""
     files = find_files(source, kind)
     readers = [BlockReader(name=f.name, kind=f.kind, columns=columns or Columns(), skipped=skipped) for f in files]
     with _reading(files) as opened, tempfile.SpooledTemporaryFile(_SPILL_IN_MEMORY) as file:
@@ -138,48 +150,74 @@ def count_files(
 @contextmanager
 def _reading(files: Sequence[SourceFile]) -> Iterator["_Files"]:
     with ExitStack() as stack:
-        yield _Files([stack.enter_context(open_again(file.path)) for file in files])
+        yield _Files(files, [stack.enter_context(open_again(file.path)) for file in files])
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Open files from their starts, each time one is asked for."""
+    """Files that can be opened again from the start."""
 
+    files: Sequence[SourceFile]
     openers: Sequence[Any]
     sizes: list[int] = field(default_factory=list)
-    """How many bytes of each are to be read again."""
+    """The number of bytes of each to read again."""
+
+    def n_bytes(self) -> float:
+        """Return about how many bytes there are to read; infinity where that cannot be known in advance."""
+        return sum(_n_bytes(file, opener) for file, opener in zip(self.files, self.openers, strict=True))
 
     @contextmanager
-    def again(self) -> Iterator[BinaryIO]:
-        """Open them again, as if they were one."""
-        stream = _Chain(zip(self.openers, self.sizes, strict=True))
+    def again(self) -> Iterator["_Chain"]:
+        """Open the files again as one stream."""
+        chain = _Chain(zip(self.files, self.openers, self.sizes, strict=True))
         try:
-            yield cast(BinaryIO, stream)
+            yield chain
         finally:
-            stream.close()
+            chain.close()
+
+
+def _n_bytes(file: SourceFile, opener: Any) -> float:
+    if is_address(file.path):
+        return inf
+    if os.path.isfile(file.path):
+        is_packed = file.kind == "parquet" or Path(file.path).suffix.lower() in COMPRESSED
+        return os.path.getsize(file.path) * (10 if is_packed else 1)
+    with opener() as copy:  # of standard input
+        return int(copy.seek(0, os.SEEK_END))
 
 
 class _Chain:
-    """Read so many bytes of each file, one behind the other; some may have grown since."""
+    """Concatenated files, each cut at its known size: some may have grown since."""
 
-    def __init__(self, files: Iterator[tuple[Any, int]]) -> None:
+    def __init__(self, files: Iterator[tuple[SourceFile, Any, int]]) -> None:
         self._files = files
         self._opened = ExitStack()
         self._stream: Any = None
         self._left = 0
 
-    def readinto(self, buffer: memoryview) -> int:
-        """Fill a buffer as far as the file goes that is being read; give the number of bytes, zero at the end."""
+    def read_exactly(self, size: int) -> NDArray[np.uint8]:
+        """Read the next bytes, all from one file."""
         while not self._left:
             self.close()
-            opener, self._left = next(self._files, (None, 0))
-            if opener is None:
-                return 0
+            self._file, opener, self._left = next(self._files)
             if self._left:
                 self._stream = self._opened.enter_context(opener())
-        n_read = int(self._stream.readinto(buffer[: self._left]))
-        self._left -= n_read
-        return n_read
+        buffer = np.empty(size, np.uint8)
+        filled = 0
+        while filled < size:
+            try:
+                n_read = self._stream.readinto(buffer.data[filled:])
+            except BROKEN_ARCHIVE:
+                n_read = 0
+            if not n_read:
+                raise self.changed()
+            filled += n_read
+        self._left -= size
+        return buffer
+
+    def changed(self) -> FileError:
+        """Return the error for the file that is being read."""
+        return self._file.changed()
 
     def close(self) -> None:
         """Close the file that is being read."""
@@ -187,16 +225,21 @@ class _Chain:
 
 
 def _number(
-    files: _Files, readers: Sequence[BlockReader], spill: Spill, progress: Progress | None
+    files: _Files,
+    readers: Sequence[BlockReader],
+    spill: Spill,
+    progress: Progress | None,
+    *,
+    is_plain: bool = False,
 ) -> tuple[LabelTable, int, int]:
-    """Give the labels of all files, and how many sets and repeated labels there are; keep the sets."""
-    table = LabelTable()
+    """Read and keep the sets of all files as numbers; return the labels, and how many sets and repeats there are."""
+    table = LabelTable(is_plain=is_plain)
     n_sets = n_repeated = 0
     for opener, reader in zip(files.openers, readers, strict=True):
         n_bytes = 0
         with opener() as stream, read_ahead(reader.read(stream)) as blocks:
             for block in blocks:
-                n_bytes += block.n_source_bytes
+                n_bytes += len(block.bytes) if block.is_source else 0
                 batch, n_dropped = table.number_sets(block)
                 spill.add(block, batch)
                 n_sets += len(block)
@@ -209,10 +252,11 @@ def _number(
 
 
 def _cut(blocks: Iterable[tuple[Block, SetBatch]], ends: Sequence[int]) -> Generator[tuple[Block, SetBatch]]:
-    """Cut blocks so that each of the given numbers of rows ends one; leave out those without rows."""
+    """Cut blocks so that a block ends at each of the given row numbers; skip empty ones."""
     done = 0
+    different = sorted(set(ends))
     for block, batch in blocks:
-        cuts = [0, *(end - done for end in sorted(set(ends)) if done < end < done + len(batch)), len(batch)]
+        cuts = [0, *(end - done for end in different if done < end < done + len(batch)), len(batch)]
         for start, end in itertools.pairwise(cuts):
             if 0 < end - start < len(batch):
                 yield block.rows(start, end), batch.sets(start, end)

@@ -1,4 +1,4 @@
-"""Parts of files that can be read one without the others, and what was found in them."""
+"""Parts of files that can be read independently."""
 
 import io
 import itertools
@@ -8,32 +8,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from setaug.engines.blocks import BlockReader
+from setaug.engines.fast.blocks import BlockReader
 from setaug.engines.sources import SourceFile
 from setaug.errors import FileError
-from setaug.files import COMPRESSED, open_input, open_stored
-from setaug.urls import filesystem, telling
+from setaug.storage import COMPRESSED, as_file_errors, filesystem, open_input, open_stored
 
 _SEARCHED = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Name a part of a file: the lines that begin in a range of its bytes, a range of row groups, or all of it."""
+    """A part of a file: the lines that start in a byte range, a range of row groups, or the whole file."""
 
     file: SourceFile
     start: int = 0
     end: int | None = None
+    checksum: int | None = None
+    """The checksum of its bytes, once read."""
 
     def part_of(self, reader: BlockReader) -> BlockReader:
-        """Let a reader of the file read only this part."""
+        """Return a reader of this part, from a reader of the file."""
         if self.file.kind == "parquet" and self.end is not None:
             return replace(reader, row_groups=range(self.start, self.end))
         return replace(reader, is_start=self.start == 0)
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open what such a reader reads from."""
+        """Open the stream for such a reader."""
         if self.end is None or self.file.kind == "parquet":
             with open_input(self.file.path) as stream:
                 yield stream
@@ -45,10 +46,10 @@ class Partition:
 
 
 def plan_partitions(files: Sequence[SourceFile], size: int, *, at_least: int = 1) -> tuple[list[Partition], list[str]]:
-    """Divide files into parts of so many bytes or less; give also what tells whether a file has changed.
+    """Divide files into parts of at most `size` bytes; return also a state per file that changes with it.
 
-    There are `at_least` so many, where the files allow it: only plain JSON lines and Parquet can be divided. In a
-    compressed file no place is known, in a CSV file a line may be the middle of a row.
+    There are `at_least` that many parts if the files allow it: only uncompressed JSONL and Parquet can be divided. A
+    compressed file has no seekable positions, and a line of a CSV file may start in the middle of a row.
     """
     stored = [_stored(file) for file in files]
     size = min(size, max(1, -(-sum(n_bytes for n_bytes, _ in stored) // at_least)))
@@ -65,7 +66,7 @@ def plan_partitions(files: Sequence[SourceFile], size: int, *, at_least: int = 1
 
 
 def _n_units(file: SourceFile, n_bytes: int) -> int:
-    """Give the number of places where a file can be divided."""
+    """Return the number of positions where a file can be divided."""
     match file.kind:
         case "jsonl":
             return 1 if Path(file.path).suffix.lower() in COMPRESSED else n_bytes
@@ -82,17 +83,17 @@ def _n_units(file: SourceFile, n_bytes: int) -> int:
 
 
 def _stored(file: SourceFile) -> tuple[int, str]:
-    """Give the size of a file, and what changes when the file does."""
+    """Return the size of a file, and a state that changes with the file."""
     if file.path == "-":
         raise FileError("standard input cannot be read by several workers; write it to a file first.")
-    with telling("read", file.path):
+    with as_file_errors("read", file.path):
         system, name = filesystem(file.path)
         size = int(system.size(name))
         return size, f"{size} {system.ukey(name)}"
 
 
 def _line_start(stream: BinaryIO, at: int) -> int:
-    """Give the first place, from `at` on, where a line begins or the file ends."""
+    """Return the first position, from `at` on, where a line starts or the file ends."""
     if at == 0:
         return 0
     stream.seek(at - 1)
@@ -105,7 +106,7 @@ def _line_start(stream: BinaryIO, at: int) -> int:
 
 
 class _Cut(io.RawIOBase):
-    """Read so many bytes of a stream, and no more."""
+    """The next `size` bytes of a stream."""
 
     def __init__(self, stream: Any, size: int) -> None:
         self._stream, self._left = stream, size
@@ -114,7 +115,7 @@ class _Cut(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; give the number of bytes, zero at the end."""
+        """Fill a buffer; return the number of bytes, zero at the end."""
         n_read = self._stream.readinto(memoryview(buffer)[: self._left]) if self._left else 0
         self._left -= n_read
         return int(n_read)

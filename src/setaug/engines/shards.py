@@ -1,30 +1,31 @@
-"""Output in several files, of which none is in its place before all are whole.
+"""Output in several files (shards), published together once all are complete.
 
-They are written into a folder beside their places, ``.NAME.KEY.unfinished``, and moved when the last of them is done.
-The key stands for all that their bytes depend on. A run that was stopped leaves that folder; the next one goes on from
-it if it is asked for the same, and otherwise removes it. Where there are shards already, nothing is written, so should
-the moving be stopped, the numbers in the names (``-00003-of-00016``) tell that some are missing.
+They are written into a folder next to the target, ``.NAME.KEY.unfinished``, and moved once the last is complete. The
+key is a hash of everything that their bytes depend on. An interrupted run leaves that folder; the next run resumes from
+it if the key is the same, and otherwise removes it. Existing shards are never overwritten. If the move is interrupted,
+the numbers in the names (``-00003-of-00016``) show that some are missing.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import orjson
 
 from setaug.errors import FileError
-from setaug.files import COMPRESSED, kind_of
-from setaug.urls import filesystem, telling
+from setaug.storage import COMPRESSED, as_file_errors, filesystem, is_address, kind_of, locked, open_output, sync_folder
 
 _UNFINISHED, _NOTES, _MOVING = ".unfinished", ".notes", "moving"
 
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """Name the files in which a target is written.
+    """The files that a target is divided into.
 
     Examples
     --------
@@ -36,11 +37,11 @@ class Shards:
     target: str
     n_shards: int
     key: str = field(default_factory=lambda: uuid4().hex[:16])
-    """Tells runs apart; that of another run is another, unless it is given."""
+    """Identifies the run; random unless given."""
 
     @property
     def _parts(self) -> tuple[str, str, str]:
-        """The folder of the target, ending in a slash or empty, and its name without and from the suffix on."""
+        """The folder of the target (with a slash, or empty), its name without the suffix, and the suffix."""
         if self.target == "-":
             raise FileError("standard output is one file: name a file to write shards of.")
         kind_of(self.target)
@@ -52,44 +53,57 @@ class Shards:
         return folder + slash, stem, f".{suffix}"
 
     def place(self, number: int) -> str:
-        """Give the place of a shard."""
+        """Return the final path of a shard."""
         folder, stem, suffix = self._parts
         return f"{folder}{stem}-{number:05}-of-{self.n_shards:05}{suffix}"
 
     @property
     def unfinished(self) -> str:
-        """The folder where they are until all are whole."""
+        """The folder of the shards until all are complete."""
         folder, stem, suffix = self._parts
         return f"{folder}.{stem}{suffix}.{self.key}{_UNFINISHED}"
 
     def path(self, number: int) -> str:
-        """Give the path of a shard until all are whole."""
+        """Return the path of a shard until all are complete."""
         return f"{self.unfinished}/{_name(self.place(number))}"
 
     @contextmanager
     def written(self) -> Iterator[list[str]]:
-        """Give the paths to write to; afterwards the files are in their places, or gone after an error."""
-        self.begin()
-        try:
-            yield [self.path(number) for number in range(self.n_shards)]
-        except BaseException:
-            with telling("write", self.target):
-                _remove(self.unfinished)
-            raise
-        self.publish()
+        """Yield the paths to write to; on exit the files are published, or removed after an error."""
+        with self.locked():
+            self.begin()
+            try:
+                yield [self.path(number) for number in range(self.n_shards)]
+            except BaseException:
+                with as_file_errors("write", self.target):
+                    _remove(self.unfinished)
+                raise
+            self.publish()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Refuse a second run that writes the same shards; remote stores have no locks."""
+        if is_address(self.target):
+            yield
+            return
+        target = Path(os.path.realpath(self.target))
+        with as_file_errors("write", self.target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with locked(target, self.target):
+            yield
 
     def check(self) -> None:
-        """Refuse a place where there are shards already: these would be mixed with them, or replace what is read."""
-        with telling("write", self.target):
+        """Raise if the target has shards already: they would be mixed with the new ones, or are being read."""
+        with as_file_errors("write", self.target):
             if any(_exists(f"{left}/{_MOVING}") for left in self._left()):
                 return  # those in their places are of a run that was stopped
             for place in self._in_place():
-                raise FileError(f"{place} is there already; remove such files, or choose another name.")
+                raise FileError(f"{place} already exists; remove the old shards or choose another name.")
 
     def begin(self) -> None:
-        """Make the folder, if it is not there from the same run; remove what other runs left that were stopped."""
+        """Create the folder unless the same run left it; remove what other interrupted runs left."""
         self.check()
-        with telling("write", self.target):
+        with as_file_errors("write", self.target):
             for left in self._left():
                 if _name(left) != _name(self.unfinished):
                     if _exists(f"{left}/{_MOVING}"):
@@ -100,15 +114,14 @@ class Shards:
             system.makedirs(unfinished, exist_ok=True)
 
     def note(self, number: int, notes: dict[str, Any]) -> None:
-        """Say that a shard is whole, and what there is to say about it."""
-        with telling("write", self.target):
-            system, path = filesystem(self.path(number))
-            system.pipe_file(path + _NOTES, orjson.dumps(notes))
+        """Record that a shard is complete, with notes about it."""
+        with as_file_errors("write", self.target):
+            _write(self.path(number) + _NOTES, orjson.dumps(notes))
 
     def notes(self) -> dict[int, dict[str, Any]]:
-        """Give what was said about the shards that are whole."""
+        """Return the notes of the complete shards."""
         found = {}
-        with telling("write", self.target):
+        with as_file_errors("write", self.target):
             system, unfinished = filesystem(self.unfinished)
             names = {_name(path) for path in _listed(self.unfinished)}
             for number in range(self.n_shards):
@@ -120,27 +133,29 @@ class Shards:
         return found
 
     def publish(self) -> None:
-        """Move all shards to their places, and remove the folder."""
-        with telling("write", self.target):
-            system, unfinished = filesystem(self.unfinished)
+        """Move all shards to their final paths, and remove the folder."""
+        with as_file_errors("write", self.target):
+            system, _ = filesystem(self.unfinished)
             names = {_name(path) for path in _listed(self.unfinished)}
-            system.pipe_file(f"{unfinished}/{_MOVING}", b"moving\n")
+            _write(f"{self.unfinished}/{_MOVING}", b"moving\n")
             for number in range(self.n_shards):
                 place = self.place(number)
                 if _name(place) in names:
                     system.mv(filesystem(self.path(number))[1], filesystem(place)[1])
                 elif _MOVING not in names or not _exists(place):
                     raise FileError(f"{place} was not written; is another run writing there?")
+            if not is_address(self.target):
+                sync_folder(Path(self.target).parent)
             _remove(self.unfinished)
 
     def _left(self) -> list[str]:
-        """List the folders of all runs that were stopped, or are under way."""
+        """List the folders of all interrupted or running runs."""
         folder, stem, suffix = self._parts
         start, end = f".{stem}{suffix}.", _UNFINISHED
         return [path for path in _listed(folder or ".") if _name(path).startswith(start) and path.endswith(end)]
 
     def _in_place(self) -> list[str]:
-        """List the shards in their places, of any number."""
+        """List the published shards, whatever their number."""
         folder, stem, suffix = self._parts
         pattern = re.compile(rf"{re.escape(stem)}-\d{{5,}}-of-\d{{5,}}{re.escape(suffix)}")
         return [path for path in _listed(folder or ".") if pattern.fullmatch(_name(path))]
@@ -150,8 +165,13 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
+def _write(path: str, content: bytes) -> None:
+    with open_output(path) as stream:
+        stream.write(content)
+
+
 def _listed(folder: str) -> list[str]:
-    """List what is in a folder, by paths or addresses that can be opened."""
+    """List the entries of a folder as paths or URLs that can be opened."""
     system, place = filesystem(folder)
     system.invalidate_cache()  # others write there
     if not system.isdir(place):

@@ -1,4 +1,4 @@
-"""Read ahead and write behind in one other thread each; what is read and written is the same without them."""
+"""Read ahead and write behind in one thread each, without changing what is read and written."""
 
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,7 +10,7 @@ _T = TypeVar("_T")
 
 @contextmanager
 def read_ahead(items: Generator[_T]) -> Iterator[Iterator[_T]]:
-    """Give the items of a generator, each fetched while the one before is worked on; it is closed in the end."""
+    """Yield an iterator that fetches each item while the previous one is processed, and closes the generator."""
     end = object()
 
     def fetched() -> Iterator[_T]:
@@ -25,7 +25,7 @@ def read_ahead(items: Generator[_T]) -> Iterator[Iterator[_T]]:
 
 @contextmanager
 def write_behind(write: Callable[[memoryview], Any]) -> Iterator[Callable[[memoryview], None]]:
-    """Give a function that hands bytes to another thread, once those before them are written."""
+    """Yield a function that writes bytes in another thread, after waiting for the previous write."""
     under_way: list[Future[Any]] = []
 
     def hand_over(lines: memoryview) -> None:

@@ -1,29 +1,29 @@
-"""Rows that are already JSON lines, written to the kind of file that is asked for."""
+"""Writers that convert JSON lines to the kind of the output file."""
 
-import csv
-import io
-from collections.abc import Callable, Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import orjson
-
 from setaug.augmenter import PairFormat
 from setaug.engines.threads import write_behind
 from setaug.errors import FileError, MissingExtraError
-from setaug.examples import Pair
-from setaug.files import kind_of, open_output
+from setaug.examples import Pair, read_valid_row, shown
+from setaug.storage import kind_of, open_output
 
 Write = Callable[[memoryview], None]
+_HELD = 100_000
+"""How many rows of a Parquet file are buffered until the column types are known."""
 
 
 @contextmanager
 def open_rows(target: str | Path, pair_format: PairFormat, carry: Sequence[str]) -> Iterator[Write]:
-    """Open a file; give a function that takes JSON lines and writes them in the file's own way.
+    """Open a file; yield a function that writes JSON lines in the format of the file.
 
-    Writing goes on in another thread while the caller prepares the next lines, so lines must stay as they are until
-    the call after next.
+    Another thread writes while the caller prepares the next lines, so lines must not change until the call after
+    next.
     """
     kind = check_rows(target, pair_format)
     with open_output(target) as stream:
@@ -39,7 +39,7 @@ def open_rows(target: str | Path, pair_format: PairFormat, carry: Sequence[str])
 
 
 def check_rows(target: str | Path, pair_format: PairFormat) -> str:
-    """Give the kind of a file; raise if it cannot hold the pairs."""
+    """Return the kind of a file; raise if it cannot represent the pairs."""
     kind = kind_of(target)
     if kind in ("csv", "tsv") and pair_format.is_chat:
         raise FileError(f"{target}: chat messages do not fit into a {kind.upper()} cell; write .jsonl or .parquet.")
@@ -47,17 +47,26 @@ def check_rows(target: str | Path, pair_format: PairFormat) -> str:
 
 
 def _rows(lines: memoryview) -> Iterator[dict[str, Any]]:
-    return map(orjson.loads, lines.tobytes().split(b"\n")[:-1])
+    for line in lines.tobytes().split(b"\n")[:-1]:
+        yield read_valid_row(line)
 
 
 def _delimited(stream: BinaryIO, names: Sequence[str], separator: str) -> Write:
-    def write_rows(rows: Callable[[Any], None]) -> None:
-        text = io.StringIO(newline="")
-        rows(csv.DictWriter(text, names, delimiter=separator, lineterminator="\n"))
-        stream.write(text.getvalue().encode())
+    # Not the csv module's writer, which up to Python 3.12 leaves a carriage return unquoted: it would end the row.
+    # A byte order mark without quotes, at the start of the file, would be dropped.
+    is_special = re.compile(f'["\r\n\ufeff{separator}]').search
 
-    write_rows(lambda writer: writer.writeheader())
-    return lambda lines: write_rows(lambda writer: writer.writerows(_rows(lines)))
+    def cell(value: Any) -> str:
+        if value is None:
+            return ""
+        text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+        return '"' + text.replace('"', '""') + '"' if is_special(text) else text
+
+    def write_rows(rows: Iterable[Iterable[Any]]) -> None:
+        stream.write("".join([separator.join(map(cell, row)) + "\n" for row in rows]).encode())
+
+    write_rows([names])
+    return lambda lines: write_rows([row[name] for name in names] for row in _rows(lines))
 
 
 @contextmanager
@@ -68,23 +77,75 @@ def _parquet(stream: BinaryIO, pair_format: PairFormat, carry: Sequence[str]) ->
     except ImportError:
         raise MissingExtraError("Writing Parquet", "parquet") from None
     writers: list[Any] = []
+    held: list[dict[str, Any]] = []
+    schemas: list[Any] = []
 
     def write(lines: memoryview) -> None:
-        write_rows(list(_rows(lines)))
+        rows = list(_rows(lines))
+        with _arrow_as_file_errors():
+            if writers:
+                write_rows(rows)
+                return
+            # A column whose values are all null so far, or empty lists, has no type yet.
+            held.extend(rows)
+            schemas.append(pyarrow.Table.from_pylist(rows).schema)
+            schemas[:] = [pyarrow.unify_schemas(schemas, promote_options="permissive")]
+            if len(held) > _HELD or not any(_is_open(column.type) for column in schemas[0]):
+                start()
 
-    def write_rows(rows: list[dict[str, Any]], n_rows: int | None = None) -> None:
-        try:
-            table = pyarrow.Table.from_pylist(rows, schema=writers[0].schema if writers else None)[:n_rows]
-        except pyarrow.ArrowException as error:
-            raise FileError(f"a field that is carried has values of different kinds: {error}") from None
-        if not writers:
-            writers.append(parquet.ParquetWriter(stream, table.schema))
+    def start() -> None:
+        writers.append(parquet.ParquetWriter(stream, schemas[0], write_page_checksum=True))
+        write_rows(held)
+        held.clear()
+
+    def write_rows(rows: list[dict[str, Any]]) -> None:
+        table = pyarrow.Table.from_pylist(rows, schema=schemas[0])
+        for name in carry:
+            _check_kept([row[name] for row in rows], table[name].to_pylist(), name)
         writers[0].write_table(table)
 
     try:
         yield write
-        if not writers:  # a file without rows has columns, too
-            write_rows([pair_format.row(Pair("", "", dict.fromkeys(carry)))], 0)
+        with _arrow_as_file_errors():
+            if not schemas:  # a file without rows has columns, too
+                schemas.append(pyarrow.Table.from_pylist([pair_format.row(Pair("", "", dict.fromkeys(carry)))]).schema)
+            if not writers:
+                start()
     finally:
         if writers:
             writers[0].close()
+
+
+@contextmanager
+def _arrow_as_file_errors() -> Iterator[None]:
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except (ArrowException, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise FileError(
+            f"Parquet cannot hold a carried field: values of different kinds, or too large ({reason})."
+        ) from None
+
+
+def _is_open(column: Any) -> bool:
+    """Return whether a type contains null or a struct without fields."""
+    if not column.num_fields:
+        return str(column) in ("null", "struct<>")
+    return any(_is_open(column.field(k).type) for k in range(column.num_fields))
+
+
+def _check_kept(value: Any, kept: Any, name: str) -> None:
+    """Raise if a column changed a value; keys that only other rows have are null."""
+    if isinstance(value, dict) and isinstance(kept, dict) and value.keys() <= kept.keys():
+        for key, item in value.items():
+            _check_kept(item, kept[key], name)
+    elif isinstance(value, list) and isinstance(kept, list) and len(value) == len(kept):
+        for item, kept_item in zip(value, kept, strict=True):
+            _check_kept(item, kept_item, name)
+    elif isinstance(value, bool) is not isinstance(kept, bool) or value != kept:
+        raise FileError(
+            f"Parquet cannot hold the field {shown(name)}, which is carried: {shown(value)} would become {shown(kept)};"
+            " write .jsonl instead."
+        )

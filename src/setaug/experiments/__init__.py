@@ -1,1 +1,1 @@
-"""Experiments: grids of cells that are run, kept and told as tables and pictures."""
+"""The paper's experiments: cells that are run and stored, and pages that show their results."""

@@ -1,12 +1,12 @@
-"""Tables of what was measured beside what the paper gives, for people: Markdown and HTML from one source."""
+"""Result pages: tables and pictures, as Markdown and as HTML."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from setaug.experiments.report import markdown_table
-from setaug.files import open_output
+from setaug.experiments.plots import Panel, spread
+from setaug.storage import open_output
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2933; --soft: #5f6b78; --line: #d5dbe1; --back: #fff; --ours: #eaf2ff }
@@ -29,17 +29,17 @@ p { max-width: 60rem } figure { margin: 1.5rem 0 } figcaption { color: var(--sof
 
 @dataclass(frozen=True)
 class Line:
-    """Hold a line of a table: what stands in it, and the role of its row."""
+    """A line of a table."""
 
     cells: Sequence[str]
     role: str = ""
     best: frozenset[int] = frozenset()
-    """The cells that hold the best value of their column."""
+    """The cells with the best value of their column."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Hold a table and what has to be said about it."""
+    """A table with notes below it."""
 
     title: str
     header: Sequence[str]
@@ -47,25 +47,26 @@ class Table:
     notes: Sequence[str] = ()
 
     def as_markdown(self) -> str:
-        """Write it in Markdown, the best values in bold."""
+        """Format as Markdown, the best values in bold."""
         rows = [
             [f"**{cell}**" if at in line.best else cell for at, cell in enumerate(line.cells)] for line in self.lines
         ]
-        parts = [f"## {self.title}", markdown_table(self.header, rows)]
-        return "\n\n".join(parts + list(self.notes))
+        head = ["| " + " | ".join(self.header) + " |", "|" + "---|" * len(self.header)]
+        table = "\n".join(head + ["| " + " | ".join(row) + " |" for row in rows])
+        return "\n\n".join([f"## {self.title}", table, *self.notes])
 
     def as_html(self) -> str:
-        """Write it as a part of a page."""
+        """Format as a part of an HTML page."""
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
         rows = "\n".join(f'<tr class="{line.role}">{_cells(line)}</tr>' for line in self.lines)
         table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>"
-        notes = "\n".join(f"<p>{_inline(note)}</p>" for note in self.notes)
+        notes = "\n".join(_paragraphs(self.notes))
         return f'<h2>{escape(self.title)}</h2>\n<div class="scroll">{table}</div>\n{notes}'
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Name a picture file beside a page."""
+    """A picture file beside the page."""
 
     name: str
     caption: str
@@ -73,7 +74,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Hold all that is told about an experiment."""
+    """The page of an experiment."""
 
     title: str
     about: Sequence[str]
@@ -82,13 +83,13 @@ class Page:
     closing: Sequence[str] = ()
 
     def as_markdown(self) -> str:
-        """Write the page in Markdown."""
+        """Format as Markdown."""
         pictures = [f"{picture.caption}\n\n![{picture.caption}]({picture.name})" for picture in self.pictures]
         tables = [table.as_markdown() for table in self.tables]
         return "\n\n".join([f"# {self.title}", *self.about, *tables, *pictures, *self.closing]) + "\n"
 
     def as_html(self) -> str:
-        """Write the page as HTML that needs nothing but the pictures beside it."""
+        """Format as HTML that needs no other file but the pictures."""
         body = [f"<h1>{escape(self.title)}</h1>", *_paragraphs(self.about)]
         body += [table.as_html() for table in self.tables]
         body += [_figure(picture) for picture in self.pictures]
@@ -100,13 +101,29 @@ class Page:
         )
 
     def write(self, path: Path) -> list[Path]:
-        """Write the page as Markdown and as HTML under a name without suffix; give the files."""
+        """Write Markdown and HTML files; the path has no suffix. Return their paths."""
         written = []
         for suffix, text in ((".md", self.as_markdown()), (".html", self.as_html())):
             written.append(path.with_name(path.name + suffix))
             with open_output(written[-1]) as stream:
                 stream.write(text.encode())
         return written
+
+
+def panel_table(panel: Panel) -> Table:
+    """Return a panel as a table: a line per position, a column per series and for the paper's values."""
+    header = [panel.x]
+    for series in panel.series:
+        header += [series.name, f"{series.name}, paper"] if series.paper else [series.name]
+    lines = []
+    for position in panel.positions:
+        cells = [position]
+        for series in panel.series:
+            cells.append(spread(series.points[position], panel.digits) if position in series.points else "")
+            if series.paper:
+                cells.append(f"{series.paper[position]:.{panel.digits}f}" if position in series.paper else "")
+        lines.append(Line(cells))
+    return Table(f"{panel.title}: {panel.y}", header, lines)
 
 
 def _figure(picture: Picture) -> str:
@@ -122,10 +139,9 @@ def _cells(line: Line) -> str:
 
 
 def _paragraphs(texts: Iterable[str]) -> list[str]:
-    return [f"<p>{_inline(text)}</p>" for text in texts]
-
-
-def _inline(text: str) -> str:
-    """Show what stands between backticks as code."""
-    parts = escape(text).split("`")
-    return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
+    """Return paragraphs, with code between backticks."""
+    parts = (escape(text).split("`") for text in texts)
+    return [
+        "<p>" + "".join(f"<code>{one}</code>" if at % 2 else one for at, one in enumerate(each)) + "</p>"
+        for each in parts
+    ]

@@ -1,4 +1,7 @@
-"""How good predicted sets are, and whether the difference between two models is more than chance."""
+"""Scores of predicted sets, and tests of the difference between two models.
+
+As in scikit-learn, the true sets come first: ``score_sets(gold, predicted)``.
+"""
 
 from setaug.metrics.confusions import Confusions, count_confusions
 from setaug.metrics.indicators import index_labels, indicator_matrix
@@ -8,12 +11,11 @@ from setaug.metrics.sets import LabelScore, SetScores, score_labels, score_sets
 from setaug.metrics.significance import (
     BootstrapTest,
     Comparison,
+    PairedScores,
     PermutationTest,
     ProportionTest,
     compare_proportions,
     compare_sets,
-    paired_bootstrap,
-    paired_permutation,
 )
 from setaug.metrics.sizes import SizeScores, score_sizes
 
@@ -24,6 +26,7 @@ __all__ = [
     "Evaluation",
     "KeyphraseScores",
     "LabelScore",
+    "PairedScores",
     "PermutationTest",
     "PhraseScores",
     "ProportionTest",
@@ -37,8 +40,6 @@ __all__ = [
     "index_labels",
     "indicator_matrix",
     "match",
-    "paired_bootstrap",
-    "paired_permutation",
     "score_keyphrases",
     "score_labels",
     "score_sets",

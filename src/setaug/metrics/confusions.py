@@ -1,4 +1,4 @@
-"""Which label was written where which other one was missing: where a model errs, and what it takes for what."""
+"""Confusions: which label was predicted where which other one was missing."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,38 +10,37 @@ from scipy.sparse import csr_array
 from setaug.metrics.indicators import check_same_length, index_labels, indicator_matrix
 
 _MOST = 2000
-"""Only the labels that are missing most often are paired, so many, with as many of those that are superfluous most
-often. What is left out is rare, and memory stays bounded."""
+"""Only this many labels, those missing (superfluous) most often, are combined, so that memory is bounded."""
 
 
 @dataclass(frozen=True)
 class Confusions:
-    """Hold in how many examples one label was missing while another one was superfluous."""
+    """In how many examples one label was missing and another was superfluous."""
 
     labels: tuple[str, ...]
     counts: csr_array
-    """A row for each missing label, a column for each superfluous one, both in the order of `labels`."""
+    """A row per missing label, a column per superfluous one, both in the order of `labels`."""
     is_cut: bool
-    """Whether there were too many labels, so that pairs of rare ones are not counted."""
+    """Whether there were too many labels, so that rare ones are not counted."""
 
     def most_frequent(self, n: int) -> list[tuple[str, str, int]]:
-        """Give the most frequent pairs as missing label, superfluous label, number of examples."""
+        """Return the `n` most frequent confusions: missing label, superfluous label, number of examples."""
         pairs = self.counts.tocoo()
         first = np.argsort(-pairs.data, kind="stable")[:n]
         return [(self.labels[pairs.row[at]], self.labels[pairs.col[at]], int(pairs.data[at])) for at in first]
 
 
-def count_confusions(predicted: Sequence[Collection[str]], gold: Sequence[Collection[str]]) -> Confusions:
-    """Pair, within each example, each missing label with each superfluous one, and count the pairs.
+def count_confusions(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> Confusions:
+    """Count, over examples, each combination of a missing and a superfluous label.
 
     Examples
     --------
-    >>> found = count_confusions([["joy"], ["joy", "fear"], ["love"]], [["love"], ["love", "fear"], ["love", "joy"]])
+    >>> found = count_confusions([["love"], ["love", "fear"], ["love", "joy"]], [["joy"], ["joy", "fear"], ["love"]])
     >>> found.most_frequent(2)
     [('love', 'joy', 2)]
 
     """
-    check_same_length(predicted, gold)
+    check_same_length(gold, predicted)
     columns = index_labels(gold, predicted)
     pairs = [({*truth} - {*guess}, {*guess} - {*truth}) for guess, truth in zip(predicted, gold, strict=True)]
     missing, some = _most_frequent(indicator_matrix([pair[0] for pair in pairs], columns))
@@ -52,7 +51,7 @@ def count_confusions(predicted: Sequence[Collection[str]], gold: Sequence[Collec
 
 
 def _most_frequent(flags: csr_array) -> tuple[csr_array, bool]:
-    """Clear all but the columns with the most entries, and tell whether there were others."""
+    """Clear all but the columns with the most entries; return whether there were others."""
     totals: NDArray[np.int64] = flags.sum(axis=0, dtype=np.int64)
     kept = np.zeros(len(totals), np.int64)
     kept[np.argsort(-totals, kind="stable")[:_MOST]] = 1

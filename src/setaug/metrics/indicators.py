@@ -1,7 +1,4 @@
-"""Label sets as sparse matrices: a row for each example, a column for each label, 1 where the example has the label.
-
-Nothing here is ever dense, so hundreds of thousands of labels are no trouble.
-"""
+"""Label sets as sparse indicator matrices: a row per example, a column per label."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -10,7 +7,7 @@ from scipy.sparse import csr_array
 
 
 def index_labels(*groups: Iterable[Collection[str]]) -> dict[str, int]:
-    """Give each label in groups of label sets a column, in the order in which labels first come.
+    """Return a column for each label of several groups of label sets, in order of first occurrence.
 
     Examples
     --------
@@ -27,9 +24,7 @@ def index_labels(*groups: Iterable[Collection[str]]) -> dict[str, int]:
 
 
 def indicator_matrix(sets: Sequence[Collection[str]], columns: Mapping[str, int]) -> csr_array:
-    """Give the matrix of label sets, with the columns that `index_labels` gave their labels.
-
-    A label that comes twice in a set counts once.
+    """Return the indicator matrix of label sets, with columns from `index_labels`; repeated labels count once.
 
     Examples
     --------
@@ -57,9 +52,9 @@ def _checked(labels: Collection[str]) -> Collection[str]:
     return labels
 
 
-def check_same_length(predicted: Sequence[object], gold: Sequence[object]) -> None:
-    """Refuse predictions that are not as many as the true sets, and nothing at all."""
-    if len(predicted) != len(gold):
-        raise ValueError(f"predicted and gold must be equally many, got {len(predicted):,} and {len(gold):,}.")
+def check_same_length(gold: Sequence[object], predicted: Sequence[object]) -> None:
+    """Raise a `ValueError` if there are no true sets, or more or fewer predictions."""
+    if len(gold) != len(predicted):
+        raise ValueError(f"gold and predicted must have the same length, got {len(gold):,} and {len(predicted):,}.")
     if not gold:
         raise ValueError("there is nothing to score: no examples.")

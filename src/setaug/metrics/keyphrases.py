@@ -3,31 +3,32 @@
 As in the keyphrase literature (Meng et al. 2017, "Deep keyphrase generation"; Yuan et al. 2020, "One size does not fit
 all"; Ye et al. 2021, "One2Set"):
 
-- Phrases and texts are put in lower case, split into tokens, and stemmed with Porter's stemmer. A phrase is present
-  where its stems follow one another in the text's stems. Of phrases with the same stems the first is kept.
-- @M takes all predicted phrases. @5 takes the first five; where there are fewer, wrong ones are imagined to fill up, so
-  that precision divides by five. The order of the predicted labels matters here.
-- A document with no predicted phrase of a kind has precision 0.
+- Phrases and texts are lowercased, tokenized, and stemmed with Porter's stemmer. A phrase is present if its stems are
+  contiguous in the text's stems. Of phrases with the same stems, the first is kept.
+- @M takes all predicted phrases. @5 takes the first five, and precision always divides by five. The order of the
+  predicted labels matters here.
+- A document without predicted phrases of a kind has precision 0.
 
-On averaging, published code differs, and so do numbers: see `score_keyphrases`.
+Published code averages in two ways, with different results: see `score_keyphrases`.
 
-Published code reads text that is split into tokens already. Here the rules are close to those of Meng et al., for any
-script: letters and digits (and ``# & + *``) make words, the marks ``_ < > , ( ) . '`` are tokens of their own, anything
-else (hyphens, slashes) only separates. One2Set's code also drops predictions that hold a comma or a full stop; here
-they stay.
+Published code reads tokenized text. The tokenizer here is close to that of Meng et al., for any script: letters and
+digits (and ``# & + *``) make words, each of ``_ < > , ( ) . '`` is a token, anything else (hyphens, slashes) separates.
+One2Set's code also drops predictions with a comma or a full stop; here they stay.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias, get_args
+from statistics import fmean
+from typing import Any, Literal, TypeAlias, get_args
 
 from setaug.errors import MissingExtraError
 from setaug.metrics.indicators import check_same_length
+from setaug.registry import check_choice
 
 KeyphraseAverage: TypeAlias = Literal["one2set", "documents"]
-"""How scores of documents become one score."""
+"""How the scores of documents are averaged."""
 
 _TOKEN = re.compile(r"(?:[^\W_]|[#&+*])+|[_<>,().']")
 _Stems: TypeAlias = tuple[str, ...]
@@ -35,12 +36,12 @@ _Stems: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhraseScores:
-    """Hold the scores for the present or for the absent keyphrases."""
+    """Scores of the present or of the absent keyphrases."""
 
     n_documents: int
-    """How many documents are averaged over."""
+    """The number of documents averaged over."""
     n_gold: int
-    """How many true phrases there are."""
+    """The number of true phrases."""
     n_predicted: int
     precision_at_5: float
     recall_at_5: float
@@ -52,7 +53,7 @@ class PhraseScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyphraseScores:
-    """Hold keyphrase scores, and how they are averaged."""
+    """Keyphrase scores, and how they are averaged."""
 
     average: KeyphraseAverage
     present: PhraseScores
@@ -60,54 +61,48 @@ class KeyphraseScores:
 
 
 def score_keyphrases(
-    predicted: Sequence[Sequence[str]],
     gold: Sequence[Iterable[str]],
+    predicted: Sequence[Sequence[str]],
     texts: Sequence[str],
     *,
     average: KeyphraseAverage = "one2set",
 ) -> KeyphraseScores:
-    """Score predicted keyphrases, the best first, against the true ones, apart for present and absent ones.
+    """Score predicted keyphrases, the best first, separately for present and absent ones.
 
     Parameters
     ----------
     average
-        ``one2set``: average precision and recall over *all* documents, where a document without a true phrase of the
-        kind has 0 in both, and take F1 of the two averages. So does the code of One2Set (jiacheng-ye/kg_one2set,
-        evaluate_prediction.py, which is that of kenchan0226/keyphrase-generation-rl), from which the numbers come
-        that the paper compares with. ``documents``: average the F1 of the documents that have a true phrase of the
-        kind, as memray/OpenNMT-kpg-release scores a document and "non-empty items" are averaged. These are higher.
+        ``one2set``: average precision and recall over *all* documents, with 0 for a document without a true phrase of
+        the kind, and take F1 of the two averages, as in One2Set's code (jiacheng-ye/kg_one2set,
+        evaluate_prediction.py, from kenchan0226/keyphrase-generation-rl), the source of the numbers that the paper
+        compares with. ``documents``: average the F1 of the documents that have a true phrase of the kind, as in
+        memray/OpenNMT-kpg-release ("non-empty items"). These scores are higher.
 
     Examples
     --------
     >>> text = "Sorting networks sort numbers in parallel."
     >>> predicted = [["sorting network", "hashing"]]
-    >>> scores = score_keyphrases(predicted, [["Sorting networks", "parallel algorithm"]], [text])
+    >>> scores = score_keyphrases([["Sorting networks", "parallel algorithm"]], predicted, [text])
     >>> scores.present.f1_at_m, round(scores.present.f1_at_5, 3), scores.absent.f1_at_m
     (1.0, 0.333, 0.0)
 
     """
-    if average not in get_args(KeyphraseAverage):
-        raise ValueError(f"average must be one of {', '.join(get_args(KeyphraseAverage))}; got {average!r}.")
-    check_same_length(predicted, gold)
-    check_same_length(texts, gold)
+    check_choice("average", average, get_args(KeyphraseAverage))
+    check_same_length(gold, predicted)
+    check_same_length(gold, texts)
     stem = _stemmer()
     kinds: dict[bool, list[tuple[list[_Stems], list[_Stems]]]] = {True: [], False: []}
-    for phrases, truths, text in zip(predicted, gold, texts, strict=True):
+    for truths, phrases, text in zip(gold, predicted, texts, strict=True):
         source = f" {' '.join(_stems(text, stem))} "
-        guesses = _different(phrases, stem)
-        golds = _different(truths, stem)
+        both = [_different(each, stem) for each in (truths, phrases)]
         for is_present, documents in kinds.items():
-            documents.append(
-                (
-                    [phrase for phrase in guesses if _is_in(phrase, source) == is_present],
-                    [phrase for phrase in golds if _is_in(phrase, source) == is_present],
-                )
-            )
+            true, guess = ([phrase for phrase in each if _is_in(phrase, source) == is_present] for each in both)
+            documents.append((true, guess))
     return KeyphraseScores(average=average, present=_score(kinds[True], average), absent=_score(kinds[False], average))
 
 
 def find_present(phrases: Iterable[Iterable[str]], texts: Iterable[str]) -> Iterator[list[bool]]:
-    """Tell, for each document, which of its phrases are in its text: whose stems follow one another there.
+    """Yield, for each document, which of its phrases are present: contiguous stems in its text.
 
     Examples
     --------
@@ -142,40 +137,34 @@ def _different(phrases: Iterable[str], stem: Callable[[str], str]) -> list[_Stem
 
 
 def _is_in(phrase: _Stems, source: str) -> bool:
-    """Tell whether stems follow one another in a text; stems hold no space."""
+    """Return whether stems are contiguous in a text of stems."""
     return f" {' '.join(phrase)} " in source
 
 
 def _score(documents: list[tuple[list[_Stems], list[_Stems]]], average: KeyphraseAverage) -> PhraseScores:
-    counted = documents if average == "one2set" else [(guess, gold) for guess, gold in documents if gold]
-    at_5 = _average([_match(guess[:5], gold, 5) for guess, gold in counted], average)
-    at_m = _average([_match(guess, gold, len(guess)) for guess, gold in counted], average)
+    counted = documents if average == "one2set" else [(gold, guess) for gold, guess in documents if gold]
+    at_5 = _average([_match(gold, guess[:5], 5) for gold, guess in counted], average, "5")
+    at_m = _average([_match(gold, guess, len(guess)) for gold, guess in counted], average, "m")
     return PhraseScores(
         n_documents=len(counted),
-        n_gold=sum(len(gold) for _, gold in counted),
-        n_predicted=sum(len(guess) for guess, _ in counted),
-        precision_at_5=at_5[0],
-        recall_at_5=at_5[1],
-        f1_at_5=at_5[2],
-        precision_at_m=at_m[0],
-        recall_at_m=at_m[1],
-        f1_at_m=at_m[2],
+        n_gold=sum(len(gold) for gold, _ in counted),
+        n_predicted=sum(len(guess) for _, guess in counted),
+        **at_5,
+        **at_m,
     )
 
 
-def _match(guess: list[_Stems], gold: list[_Stems], n_predicted: int) -> tuple[float, float]:
+def _match(gold: list[_Stems], guess: list[_Stems], n_predicted: int) -> tuple[float, float]:
     n_right = len(set(guess) & set(gold))
     return n_right / n_predicted if n_predicted else 0.0, n_right / len(gold) if gold else 0.0
 
 
-def _average(scores: list[tuple[float, float]], average: KeyphraseAverage) -> tuple[float, float, float]:
-    if not scores:
-        return 0.0, 0.0, 0.0
-    precision = sum(p for p, _ in scores) / len(scores)
-    recall = sum(r for _, r in scores) / len(scores)
-    if average == "one2set":
-        return precision, recall, _f1(precision, recall)
-    return precision, recall, sum(_f1(p, r) for p, r in scores) / len(scores)
+def _average(scores: list[tuple[float, float]], average: KeyphraseAverage, top: str) -> dict[str, Any]:
+    precision, recall = (fmean(each) for each in zip(*scores, strict=True)) if scores else (0.0, 0.0)
+    f1 = _f1(precision, recall)
+    if average == "documents" and scores:
+        f1 = fmean(_f1(p, r) for p, r in scores)
+    return {f"precision_at_{top}": precision, f"recall_at_{top}": recall, f"f1_at_{top}": f1}
 
 
 def _f1(precision: float, recall: float) -> float:

@@ -1,15 +1,16 @@
-"""Everything about the predictions of one model, and which prediction belongs to which example."""
+"""The evaluation of one model: all scores of its predictions, matched to the examples."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from setaug.errors import DataError
-from setaug.examples import Example, shown
+from setaug.examples import Columns, Example, shown
 from setaug.metrics.keyphrases import KeyphraseAverage, KeyphraseScores, score_keyphrases
 from setaug.metrics.sets import LabelScore, MacroOver, SetScores, score_labels, score_sets
 from setaug.metrics.sizes import SizeScores, score_sizes
 from setaug.predictions import Prediction
+from setaug.terminal import printable
 
 MACRO = {
     "gold": "{:,} labels in the true sets",
@@ -17,21 +18,24 @@ MACRO = {
     "vocabulary": "{:,} labels of the vocabulary",
 }
 """What the macro scores are averaged over, in words."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """Hold the scores of one model's predictions."""
+    """The scores of one model's predictions."""
 
     sets: SetScores
     sizes: SizeScores
     keyphrases: KeyphraseScores | None = None
     labels: tuple[LabelScore, ...] | None = None
-    """The scores of each label, the most frequent first, where they were asked for."""
+    """The scores of each label, the most frequent first, if requested."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Give everything for JSON; what was not asked for is left out."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return all scores for JSON, without those that were not requested."""
         result: dict[str, Any] = {"sets": asdict(self.sets), "sizes": asdict(self.sizes)}
+        for name in ("agreement", "agreement_within_one"):  # as results that were stored before call it
+            result["sizes"][name] = result["sizes"][name.replace("agreement", "agreement_distinct")]
         if self.keyphrases is not None:
             result["keyphrases"] = asdict(self.keyphrases)
         if self.labels is not None:
@@ -39,7 +43,7 @@ class Evaluation:
         return result
 
     def table(self) -> str:
-        """Give everything as plain text for people, shares in per cent."""
+        """Return all scores as plain text, in per cent."""
         parts = [_set_lines(self.sets), _size_lines(self.sizes)]
         if self.keyphrases is not None:
             parts.append(_keyphrase_lines(self.keyphrases))
@@ -49,77 +53,101 @@ class Evaluation:
 
 
 def evaluate(
-    predictions: Iterable[Prediction],
-    examples: Iterable[Example],
+    gold: Iterable[Example | Mapping[str, Any] | Collection[str]],
+    predictions: Iterable[Prediction | Mapping[str, Any] | Collection[str]],
     *,
     macro_over: MacroOver = "gold",
     vocabulary: Iterable[str] | None = None,
     keyphrases: KeyphraseAverage | None = None,
     per_label: bool = False,
 ) -> Evaluation:
-    """Score predictions against the examples that they are for; see `match` for which that is.
+    """Score predictions against the true sets.
 
     Parameters
     ----------
+    gold, predictions
+        Label sets, rows with ``labels`` (and ``id``, ``text``, ``size`` and more, where known), or `Example` and
+        `Prediction` objects. They are matched by id or by position; see `match`.
     macro_over, vocabulary
-        Which labels the macro scores are averaged over, as in `score_sets`. Where a vocabulary is given, labels outside
-        it are counted as unknown.
+        Which labels the macro scores are averaged over, as in `score_sets`. Labels outside a given vocabulary count as
+        unknown.
     keyphrases
-        Where given, score the labels as keyphrases of the texts too, averaged this way, as in `score_keyphrases`.
+        Also score the labels as keyphrases of the texts, with this average; see `score_keyphrases`.
     per_label
-        Score each label too.
+        Also score each label.
 
     Examples
     --------
+    >>> evaluate([{"joy", "pride"}, {"fear"}], [{"joy"}, {"fear"}]).sets.micro_f1
+    0.8
     >>> examples = [Example("We won!", ["joy", "pride"]), Example("Who is there?", ["fear"])]
     >>> predictions = [Prediction(labels=("joy",), size=2), Prediction(labels=("fear",), size=1)]
-    >>> result = evaluate(predictions, examples)
-    >>> result.sets.micro_f1, result.sizes.agreement
+    >>> result = evaluate(examples, predictions)
+    >>> result.sets.micro_f1, result.sizes.agreement_distinct
     (0.8, 0.5)
 
     """
-    examples = list(examples)
-    predictions = match(predictions, examples)
+    examples = [_as_example(one, number) for number, one in enumerate(gold, 1)]
+    matched = match(examples, (_as_prediction(one, number) for number, one in enumerate(predictions, 1)))
     if not examples:
         raise DataError("there is nothing to score: no examples.")
     vocabulary = None if vocabulary is None else frozenset(vocabulary)
-    predicted = [prediction.labels for prediction in predictions]
-    gold = [example.labels for example in examples]
+    truths, guesses = [example.labels for example in examples], [prediction.labels for prediction in matched]
     texts = [example.text for example in examples]
     return Evaluation(
-        sets=score_sets(predicted, gold, macro_over=macro_over, vocabulary=vocabulary),
-        sizes=score_sizes(predictions, gold, vocabulary=vocabulary),
-        keyphrases=None if keyphrases is None else score_keyphrases(predicted, gold, texts, average=keyphrases),
-        labels=tuple(score_labels(predicted, gold)) if per_label else None,
+        sets=score_sets(truths, guesses, macro_over=macro_over, vocabulary=vocabulary),
+        sizes=score_sizes(truths, matched, vocabulary=vocabulary),
+        keyphrases=None if keyphrases is None else score_keyphrases(truths, guesses, texts, average=keyphrases),
+        labels=tuple(score_labels(truths, guesses)) if per_label else None,
     )
 
 
-def match(predictions: Iterable[Prediction], examples: Iterable[Example]) -> list[Prediction]:
-    """Put predictions in the order of the examples that they are for: by id where both have ids, else line by line.
+def _as_example(one: Example | Mapping[str, Any] | Collection[str], number: int) -> Example:
+    if isinstance(one, Example):
+        return one
+    row = one if isinstance(one, Mapping) else {"labels": one}
+    return _read(lambda: Columns().example({"text": "", **row}), "gold", number)
 
-    Ids are compared as they are written, so that 7 is "7": a CSV file knows no numbers.
+
+def _as_prediction(one: Prediction | Mapping[str, Any] | Collection[str], number: int) -> Prediction:
+    if isinstance(one, Prediction):
+        return one
+    row = one if isinstance(one, Mapping) else {"labels": one}
+    return _read(lambda: Prediction.from_row(row), "predictions", number)
+
+
+def _read(make: Callable[[], _T], source: str, number: int) -> _T:
+    try:
+        return make()
+    except DataError as error:
+        raise DataError(error.problem, source=source, line=number) from None
+
+
+def match(examples: Iterable[Example], predictions: Iterable[Prediction]) -> list[Prediction]:
+    """Return predictions in the order of the examples: by id if both have ids, else by position.
+
+    Ids are compared as strings, so that 7 is "7": a CSV file has no numbers.
 
     Examples
     --------
     >>> examples = [Example("a", ["x"], id=1), Example("b", ["y"], id=2)]
-    >>> [p.labels for p in match([Prediction(labels=("y",), id=2), Prediction(labels=("x",), id=1)], examples)]
+    >>> [p.labels for p in match(examples, [Prediction(labels=("y",), id=2), Prediction(labels=("x",), id=1)])]
     [('x',), ('y',)]
 
     """
-    predictions, examples = list(predictions), list(examples)
-    ids = [prediction.id for prediction in predictions], [example.id for example in examples]
+    examples, predictions = list(examples), list(predictions)
+    ids = [example.id for example in examples], [prediction.id for prediction in predictions]
     if not all(any(one is not None for one in side) for side in ids):
         if len(predictions) != len(examples):
             raise DataError(f"{len(predictions):,} predictions for {len(examples):,} examples, without ids to match.")
         return predictions
-    places = _places(ids[0], "prediction")
-    wanted = _places(ids[1], "example")
+    wanted, places = _places(ids[0], "example"), _places(ids[1], "prediction")
     for name, place in places.items():
         if name not in wanted:
-            raise DataError(f"prediction {place + 1:,} has the id {shown(ids[0][place])}, which no example has.")
+            raise DataError(f"prediction {place + 1:,} has the id {shown(ids[1][place])}, which no example has.")
     for name, place in wanted.items():
         if name not in places:
-            raise DataError(f"example {place + 1:,}, with the id {shown(ids[1][place])}, has no prediction.")
+            raise DataError(f"example {place + 1:,}, with the id {shown(ids[0][place])}, has no prediction.")
     return [predictions[places[name]] for name in wanted]
 
 
@@ -167,11 +195,12 @@ def _size_lines(scores: SizeScores) -> list[str]:
     return [
         _head("Sizes (%)", "exact", "within 1"),
         _row("size is the true one", scores.accuracy, scores.accuracy_within_one),
-        _row("as many as stated", scores.agreement, scores.agreement_within_one),
+        _row("as many as generated", scores.agreement_generated, scores.agreement_generated_within_one),
+        _row("as many as distinct", scores.agreement_distinct, scores.agreement_distinct_within_one),
         f"  {scores.n_stated:,} of {scores.n_examples:,} predictions state a size",
         "",
-        _head("Flaws (% of outputs)", "repeated", "unknown", "malformed"),
-        _row("with such a label", scores.repeated, scores.unknown, scores.malformed),
+        _head("Format errors (%)", "repeated", "unknown", "malformed"),
+        _row("of the predictions", scores.repeated, scores.unknown, scores.malformed),
     ]
 
 
@@ -191,5 +220,5 @@ def _label_lines(scores: Sequence[LabelScore]) -> list[str]:
     lines = [f"{'true':>8}{'predicted':>11}{'precision':>11}{'recall':>8}{'F1':>8}  label"]
     for score in scores:
         shares = f"{_percent(score.precision):>11}{_percent(score.recall):>8}{_percent(score.f1):>8}"
-        lines.append(f"{score.support:>8,}{score.predicted:>11,}{shares}  {score.label}")
+        lines.append(f"{score.support:>8,}{score.predicted:>11,}{shares}  {printable(score.label)}")
     return lines

@@ -1,14 +1,13 @@
-"""How well predicted label sets match the true ones: precision, recall, F and Jaccard, by scikit-learn.
+"""Precision, recall, F1 and Jaccard of predicted label sets, by scikit-learn.
 
-What is averaged is the whole difference between the three kinds:
+The three kinds of average:
 
 - *micro* counts labels over all examples together, so frequent labels and large sets weigh most;
-- *macro* scores each label over all examples, then averages over labels, so that rare labels weigh as much as any;
+- *macro* scores each label over all examples, then averages over labels, so rare labels weigh as much as any;
 - *samples* scores each example, then averages over examples.
 
-Where there is nothing to divide by, the score is 0, as nothing was found. There is one exception: where an example's
-true set is empty and the predicted one too, the prediction is right, and the example's precision, recall, F and Jaccard
-are 1.
+A division by zero gives 0, with one exception: where the true and the predicted set of an example are both empty, its
+precision, recall, F1 and Jaccard are 1.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,14 +20,15 @@ from scipy.sparse import csr_array, hstack
 from sklearn.metrics import accuracy_score, jaccard_score, precision_recall_fscore_support
 
 from setaug.metrics.indicators import check_same_length, index_labels, indicator_matrix
+from setaug.registry import check_choice
 
 MacroOver: TypeAlias = Literal["gold", "gold-or-predicted", "vocabulary"]
-"""Which labels a macro average runs over."""
+"""Which labels a macro average covers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetScores:
-    """Hold how well predicted sets match the true ones; each score is between 0 and 1."""
+    """Scores of predicted sets, each between 0 and 1."""
 
     n_examples: int
     micro_precision: float
@@ -46,75 +46,68 @@ class SetScores:
     """The share of examples whose predicted set is the true set."""
     macro_over: MacroOver
     n_macro_labels: int
-    """How many labels the macro scores are averaged over."""
+    """The number of labels that the macro scores are averaged over."""
     mean_gold_size: float
     mean_predicted_size: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelScore:
-    """Hold how well one label is predicted."""
+    """Scores of one label."""
 
     label: str
     support: int
-    """In how many true sets it is."""
+    """The number of true sets that hold it."""
     predicted: int
-    """In how many predicted sets it is."""
+    """The number of predicted sets that hold it."""
     precision: float
     recall: float
     f1: float
 
 
 def score_sets(
-    predicted: Sequence[Collection[str]],
     gold: Sequence[Collection[str]],
+    predicted: Sequence[Collection[str]],
     *,
     macro_over: MacroOver = "gold",
     vocabulary: Iterable[str] | None = None,
 ) -> SetScores:
-    """Score predicted label sets against the true ones, example by example.
+    """Score predicted label sets against the true ones.
 
     Parameters
     ----------
     macro_over
-        Which labels the macro scores are averaged over. ``gold``: those in some true set, so that two models are
-        averaged over the same labels, whatever they predict. ``gold-or-predicted``: those that are predicted too;
-        scikit-learn's own choice, which counts each wrong label that no true set holds as a label with score 0.
-        ``vocabulary``: the labels given, also those that neither a true nor a predicted set holds; nothing shows that
-        a model knows such a label, so its score is 0, and a small test set cannot reach 1.
+        Which labels the macro scores are averaged over. ``gold``: those in some true set, the same for all models.
+        ``gold-or-predicted``: also those in some predicted set, with score 0 if no true set holds them; scikit-learn's
+        default. ``vocabulary``: the given labels. One that no set holds has score 0, so that a small test set cannot
+        reach 1.
     vocabulary
-        The labels for ``macro_over="vocabulary"``. Labels outside it still count in all other scores.
+        The labels for ``macro_over="vocabulary"``. Other labels still count in all other scores.
 
     Examples
     --------
-    >>> scores = score_sets([["joy", "love"], ["fear"]], [["joy"], ["anger", "fear"]])
+    >>> scores = score_sets([["joy"], ["anger", "fear"]], [["joy", "love"], ["fear"]])
     >>> round(scores.micro_f1, 3), round(scores.samples_f1, 3), round(scores.macro_f1, 3), scores.n_macro_labels
     (0.667, 0.667, 0.667, 3)
     >>> score_sets([[]], [[]]).samples_f1
     1.0
 
     """
-    check_same_length(predicted, gold)
+    check_same_length(gold, predicted)
     check_macro(macro_over, vocabulary)
     wanted = frozenset(vocabulary or ()) if macro_over == "vocabulary" else frozenset()
     columns = index_labels(gold, predicted, [wanted])
     truth, guess = indicator_matrix(gold, columns), indicator_matrix(predicted, columns)
     chosen = _macro_columns(truth, guess, macro_over, [columns[label] for label in wanted])
     padded = _pad(truth, guess)
-    micro = _prf(*padded, average="micro", labels=np.arange(len(columns)))
-    macro = _prf(*padded, average="macro", labels=chosen)
-    samples = _prf(*padded, average="samples")
+    averages = {
+        **_averages(*padded, "micro", np.arange(len(columns))),
+        **_averages(*padded, "macro", chosen),
+        **_averages(*padded, "samples"),
+    }
     return SetScores(
         n_examples=len(gold),
-        micro_precision=micro[0],
-        micro_recall=micro[1],
-        micro_f1=micro[2],
-        macro_precision=macro[0],
-        macro_recall=macro[1],
-        macro_f1=macro[2],
-        samples_precision=samples[0],
-        samples_recall=samples[1],
-        samples_f1=samples[2],
+        **averages,
         jaccard=float(jaccard_score(*padded, average="samples", zero_division=0)),
         exact_match=float(accuracy_score(*padded)),
         macro_over=macro_over,
@@ -124,16 +117,16 @@ def score_sets(
     )
 
 
-def score_labels(predicted: Sequence[Collection[str]], gold: Sequence[Collection[str]]) -> list[LabelScore]:
-    """Score each label that a true or a predicted set holds, the most frequent in the true sets first.
+def score_labels(gold: Sequence[Collection[str]], predicted: Sequence[Collection[str]]) -> list[LabelScore]:
+    """Score each label that occurs, the most frequent in the true sets first.
 
     Examples
     --------
-    >>> score_labels([["joy", "love"], ["fear"]], [["joy"], ["joy", "fear"]])[0]
+    >>> score_labels([["joy"], ["joy", "fear"]], [["joy", "love"], ["fear"]])[0]
     LabelScore(label='joy', support=2, predicted=1, precision=1.0, recall=0.5, f1=0.6666666666666666)
 
     """
-    check_same_length(predicted, gold)
+    check_same_length(gold, predicted)
     columns = index_labels(gold, predicted)
     if not columns:
         return []
@@ -141,26 +134,18 @@ def score_labels(predicted: Sequence[Collection[str]], gold: Sequence[Collection
     precision, recall, f1, support = precision_recall_fscore_support(
         *_pad(truth, guess), average=None, labels=np.arange(len(columns)), zero_division=0
     )
-    numbers = zip(
-        columns,
-        support.tolist(),
-        guess.sum(axis=0, dtype=np.int64).tolist(),
-        precision.tolist(),
-        recall.tolist(),
-        f1.tolist(),
-        strict=True,
-    )
+    n_predicted = guess.sum(axis=0, dtype=np.int64)
+    numbers = (array.tolist() for array in (support, n_predicted, precision, recall, f1))
     scores = [
-        LabelScore(label=label, support=n_gold, predicted=n_predicted, precision=p, recall=r, f1=f)
-        for label, n_gold, n_predicted, p, r, f in numbers
+        LabelScore(label=label, support=n, predicted=m, precision=p, recall=r, f1=f)
+        for label, n, m, p, r, f in zip(columns, *numbers, strict=True)
     ]
     return sorted(scores, key=lambda score: (-score.support, -score.predicted, score.label))
 
 
 def check_macro(macro_over: str, vocabulary: object) -> None:
-    """Refuse a choice of labels that does not exist or cannot be made."""
-    if macro_over not in get_args(MacroOver):
-        raise ValueError(f"macro_over must be one of {', '.join(get_args(MacroOver))}; got {macro_over!r}.")
+    """Raise if the labels of a macro average are unknown or not given."""
+    check_choice("macro_over", macro_over, get_args(MacroOver))
     if isinstance(vocabulary, str):
         raise TypeError(f"vocabulary must be a collection of labels, got the string {vocabulary!r}.")
     if macro_over == "vocabulary" and vocabulary is None:
@@ -175,19 +160,17 @@ def _macro_columns(truth: csr_array, guess: csr_array, macro_over: MacroOver, wa
 
 
 def _pad(truth: csr_array, guess: csr_array) -> tuple[csr_array, csr_array]:
-    """Add a label that exactly the examples without any have, in both, and one that none has.
+    """Add a label on the examples where both sets are empty, which makes these count as right, and one on none.
 
-    The first makes an empty set that is rightly predicted count as right. With both there are two columns at least,
-    without which scikit-learn does not take a matrix for label sets.
+    With two columns at least, scikit-learn takes a matrix for label sets.
     """
     is_empty = (np.diff(truth.indptr) == 0) & (np.diff(guess.indptr) == 0)
     more = csr_array(np.column_stack([is_empty, np.zeros_like(is_empty)]).astype(np.int8))
     return hstack([truth, more], format="csr"), hstack([guess, more], format="csr")
 
 
-def _prf(truth: csr_array, guess: csr_array, **options: Any) -> tuple[float, float, float]:
-    labels = options.get("labels")
-    if labels is not None and not len(labels):
-        return 0.0, 0.0, 0.0
-    scores = precision_recall_fscore_support(truth, guess, zero_division=0, **options)
-    return float(scores[0]), float(scores[1]), float(scores[2])
+def _averages(truth: csr_array, guess: csr_array, kind: str, labels: NDArray[np.int64] | None = None) -> dict[str, Any]:
+    scores: Sequence[Any] = (0.0, 0.0, 0.0)
+    if labels is None or len(labels):
+        scores = precision_recall_fscore_support(truth, guess, average=kind, labels=labels, zero_division=0)
+    return {f"{kind}_{name}": float(score) for name, score in zip(("precision", "recall", "f1"), scores, strict=False)}

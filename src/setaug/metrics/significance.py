@@ -3,16 +3,15 @@
 Three tests, for a *first* model (the baseline) and a *second* one, on the same examples. Differences are second minus
 first, and one-sided p-values are for the claim that the second is better.
 
-- *Paired permutation*: if the models were alike, it would not matter which of them wrote which of the two sets of an
-  example. So these are exchanged at random, example by example, and p is the share of exchanges with a difference as
-  large as the one observed. It assumes nothing else, works for any metric, and is the one to report.
-- *Paired bootstrap*: examples are drawn with replacement, and the difference is computed on each draw. The middle 95 %
-  of these are the interval; p is the share at or below 0, so that it agrees with the interval.
+- *Paired permutation*: if the models were alike, their predictions for an example could be exchanged. So they are,
+  at random, example by example; p is the share of exchanges with a difference as large as the observed one. It assumes
+  nothing else, works for any metric, and is the one to report.
+- *Paired bootstrap*: examples are drawn with replacement, and the difference is computed on each draw. The interval is
+  the middle 95 % of these; p is the share at or below 0, so that it agrees with the interval.
 - *Two proportions* (paper, footnote in section 4.1): the one-tailed z test with pooled variance. The paper does not say
-  of what. It takes a proportion, so it is offered for the metrics that are one: ``exact_match`` (examples that are
-  right), ``micro_precision`` (predicted labels that are right) and ``micro_recall`` (true labels that are found). F and
-  Jaccard are no proportions. The test does not know that both models saw the same examples, nor that labels of one
-  example depend on each other, so it can err in both directions.
+  of which metric. It is offered for the metrics that are proportions: ``exact_match`` (of examples),
+  ``micro_precision`` (of predicted labels) and ``micro_recall`` (of true labels). It ignores that both models saw the
+  same examples, and that labels of one example are dependent, so it can err in both directions.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -26,25 +25,29 @@ from scipy.sparse import csr_array, hstack
 
 from setaug.metrics.indicators import check_same_length, index_labels, indicator_matrix
 from setaug.metrics.sets import MacroOver, check_macro
+from setaug.registry import check_choice
 
 Metric: TypeAlias = Literal[
     "micro_f1", "macro_f1", "samples_f1", "jaccard", "exact_match", "micro_precision", "micro_recall"
 ]
-"""What two models can be compared in; each is a field of `SetScores`."""
+"""The metrics in which models can be compared; each is a field of `SetScores`."""
 
 _Floats: TypeAlias = NDArray[np.float64]
 _BLOCK = 1 << 22  # numbers in one array; larger is not faster
 _TINY = 1e-12  # differences that are equal but for rounding must count as equal
+_DIVISORS = {"exact_match": None, "micro_precision": 1, "micro_recall": 2}
+"""The metrics that are proportions, with the row of the counts that divides; None for the number of examples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapTest:
-    """Hold the result of a paired bootstrap."""
+    """The result of a paired bootstrap."""
 
     difference: float
     low: float
     """The lower end of the 95 % interval of the difference."""
     high: float
+    """The upper end of the interval."""
     p_one_sided: float
     p_two_sided: float
     n_rounds: int
@@ -52,19 +55,19 @@ class BootstrapTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermutationTest:
-    """Hold the result of a paired permutation test."""
+    """The result of a paired permutation test."""
 
     difference: float
     p_one_sided: float
     p_two_sided: float
     n_rounds: int
     is_exact: bool
-    """Whether all exchanges were tried, not a random part."""
+    """Whether all exchanges were tried, not a random sample."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProportionTest:
-    """Hold the result of a one-tailed test of two proportions."""
+    """The result of a one-tailed test of two proportions."""
 
     first: float
     second: float
@@ -74,11 +77,11 @@ class ProportionTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Hold all that is known about the difference between two models."""
+    """The difference between two models, and its tests."""
 
     metric: Metric
     macro_over: MacroOver | None
-    """For macro scores: which labels they are averaged over."""
+    """Which labels a macro score is averaged over."""
     n_examples: int
     first: float
     second: float
@@ -86,11 +89,11 @@ class Comparison:
     bootstrap: BootstrapTest
     permutation: PermutationTest
     proportions: ProportionTest | None
-    """None where the metric is no proportion."""
+    """None if the metric is not a proportion."""
 
     @property
     def sentence(self) -> str:
-        """Say in one sentence what was found."""
+        """The result in one sentence."""
         bootstrap, p = self.bootstrap, self.permutation.p_two_sided
         interval = f"95 % interval {bootstrap.low:+.4f} to {bootstrap.high:+.4f}, two-sided p = {p:.2g}"
         if abs(self.difference) < _TINY:
@@ -101,32 +104,10 @@ class Comparison:
         return f"The {better} is ahead by {abs(self.difference):.4f} {self.metric}, which may be chance ({interval})."
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """Hold numbers of each example whose sums over examples decide a metric, for both models.
-
-    ``first`` and ``second`` have a row for each number and a column for each example; ``score`` takes sums (a row for
-    each number, a column for each round) and the number of examples that went into them.
-    """
-
-    first: _Floats | csr_array
-    second: _Floats | csr_array
-    score: Callable[[_Floats, int], _Floats]
-
-    @property
-    def n_examples(self) -> int:
-        return int(self.first.shape[1])
-
-    def observed(self) -> tuple[float, float]:
-        everyone = np.ones((self.n_examples, 1))
-        first, second = (self.score(counts @ everyone, self.n_examples) for counts in (self.first, self.second))
-        return float(first[0]), float(second[0])
-
-
 def compare_sets(
+    gold: Sequence[Collection[str]],
     first: Sequence[Collection[str]],
     second: Sequence[Collection[str]],
-    gold: Sequence[Collection[str]],
     *,
     metric: Metric = "samples_f1",
     macro_over: MacroOver = "gold",
@@ -140,61 +121,24 @@ def compare_sets(
     --------
     >>> gold = [["joy"], ["fear", "anger"], ["love"], ["joy", "love"]] * 5
     >>> first = [["joy"], ["fear"], ["joy"], ["joy"]] * 5
-    >>> result = compare_sets(first, gold, gold)
+    >>> result = compare_sets(gold, first, gold)
     >>> round(result.difference, 3), result.permutation.p_two_sided < 0.001
     (0.417, True)
 
     """
-    counts = _count(first, second, gold, metric, macro_over, vocabulary)
-    scores = counts.observed()
+    scores = PairedScores.of(gold, first, second, metric=metric, macro_over=macro_over, vocabulary=vocabulary)
+    one, two = scores.observed()
     return Comparison(
         metric=metric,
         macro_over=macro_over if metric == "macro_f1" else None,
         n_examples=len(gold),
-        first=scores[0],
-        second=scores[1],
-        difference=scores[1] - scores[0],
-        bootstrap=_bootstrap(counts, n_rounds, seed),
-        permutation=_permute(counts, n_rounds, seed),
-        proportions=_test_counts(counts, metric),
+        first=one,
+        second=two,
+        difference=two - one,
+        bootstrap=scores.bootstrap(n_rounds, seed=seed),
+        permutation=scores.permutation(n_rounds, seed=seed),
+        proportions=scores.proportions() if metric in _DIVISORS else None,
     )
-
-
-def paired_bootstrap(
-    first: Sequence[Collection[str]],
-    second: Sequence[Collection[str]],
-    gold: Sequence[Collection[str]],
-    *,
-    metric: Metric = "samples_f1",
-    macro_over: MacroOver = "gold",
-    vocabulary: Iterable[str] | None = None,
-    n_rounds: int = 10_000,
-    seed: int = 0,
-) -> BootstrapTest:
-    """Draw examples with replacement, and give the difference with its 95 % interval.
-
-    The macro score of a draw runs over the labels that *its* true (or true and predicted) sets hold.
-    """
-    return _bootstrap(_count(first, second, gold, metric, macro_over, vocabulary), n_rounds, seed)
-
-
-def paired_permutation(
-    first: Sequence[Collection[str]],
-    second: Sequence[Collection[str]],
-    gold: Sequence[Collection[str]],
-    *,
-    metric: Metric = "samples_f1",
-    macro_over: MacroOver = "gold",
-    vocabulary: Iterable[str] | None = None,
-    n_rounds: int = 10_000,
-    seed: int = 0,
-) -> PermutationTest:
-    """Exchange the two models' sets at random, example by example.
-
-    Where there are no more possible exchanges than rounds, each is tried once and p is exact. Otherwise the observed
-    difference counts as one of the rounds, p = (k + 1) / (n_rounds + 1), so that p is never 0.
-    """
-    return _permute(_count(first, second, gold, metric, macro_over, vocabulary), n_rounds, seed)
 
 
 def compare_proportions(first_hits: int, first_total: int, second_hits: int, second_total: int) -> ProportionTest:
@@ -209,7 +153,7 @@ def compare_proportions(first_hits: int, first_total: int, second_hits: int, sec
     """
     for hits, total in ((first_hits, first_total), (second_hits, second_total)):
         if not 0 <= hits <= total or not total:
-            raise ValueError(f"a proportion must be 0 to n of n things, n at least 1; got {hits} of {total}.")
+            raise ValueError(f"a proportion must be 0 to n of n, with n at least 1; got {hits} of {total}.")
     first, second = first_hits / first_total, second_hits / second_total
     pooled = (first_hits + second_hits) / (first_total + second_total)
     deviation = sqrt(pooled * (1 - pooled) * (1 / first_total + 1 / second_total))
@@ -217,38 +161,140 @@ def compare_proportions(first_hits: int, first_total: int, second_hits: int, sec
     return ProportionTest(first=first, second=second, z=z, p_one_sided=erfc(z / sqrt(2)) / 2)
 
 
-# --- what is counted --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class PairedScores:
+    """Counts per example, for two models, whose sums over examples decide a metric: what the tests resample."""
+
+    first: _Floats | csr_array
+    """A row per count, a column per example."""
+    second: _Floats | csr_array
+    score: Callable[[_Floats, int], _Floats]
+    """Takes sums (a row per count, a column per round) and the number of examples in them."""
+    divisor: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        gold: Sequence[Collection[str]],
+        first: Sequence[Collection[str]],
+        second: Sequence[Collection[str]],
+        *,
+        metric: Metric = "samples_f1",
+        macro_over: MacroOver = "gold",
+        vocabulary: Iterable[str] | None = None,
+    ) -> "PairedScores":
+        """Count the labels of two models' sets; parameters as in `score_sets`."""
+        check_choice("metric", metric, get_args(Metric))
+        check_same_length(gold, first)
+        check_same_length(gold, second)
+        check_macro(macro_over, vocabulary)
+        columns = index_labels(gold, first, second)
+        truth = indicator_matrix(gold, columns)
+        guesses = [indicator_matrix(sets, columns) for sets in (first, second)]
+        if metric != "macro_f1":
+            a, b = (_example_counts(truth, guess, metric) for guess in guesses)
+            return cls(a, b, _SCORES[metric], _DIVISORS.get(metric))
+        wanted = None if macro_over != "vocabulary" else frozenset(vocabulary or ())
+        if wanted is not None:  # the vocabulary's other labels are in no set, and only add to the divisor
+            inside = np.array([number for label, number in columns.items() if label in wanted], np.int64)
+            truth, guesses = truth[:, inside], [guess[:, inside] for guess in guesses]
+        a, b = (_label_counts(truth, guess) for guess in guesses)
+        return cls(a, b, _macro_score(truth.shape[1], macro_over, None if wanted is None else len(wanted)))
+
+    @property
+    def n_examples(self) -> int:
+        """The number of examples."""
+        return int(self.first.shape[1])
+
+    def observed(self) -> tuple[float, float]:
+        """Return the scores of both models on all examples."""
+        everyone = np.ones((self.n_examples, 1))
+        first, second = (self.score(counts @ everyone, self.n_examples) for counts in (self.first, self.second))
+        return float(first[0]), float(second[0])
+
+    def bootstrap(self, n_rounds: int = 10_000, *, seed: int = 0) -> BootstrapTest:
+        """Draw examples with replacement.
+
+        The macro score of a draw covers the labels in *its* true (or true and predicted) sets.
+        """
+        rng = _generator(seed)
+        n = self.n_examples
+        found = []
+        for size in self._blocks(n_rounds):
+            # How often each example is drawn in each round; rounds are drawn one after the other, whatever the block.
+            draws = rng.integers(n, size=(size, n)) * size + np.arange(size)[:, None]
+            times = np.bincount(draws.ravel(), minlength=n * size).reshape(n, size).astype(np.float64)
+            found.append(self.score(self.second @ times, n) - self.score(self.first @ times, n))
+        differences = np.concatenate(found)
+        first, second = self.observed()
+        low, high = np.quantile(differences, [0.025, 0.975])
+        not_above = (1 + int(np.count_nonzero(differences <= _TINY))) / (n_rounds + 1)
+        not_below = (1 + int(np.count_nonzero(differences >= -_TINY))) / (n_rounds + 1)
+        return BootstrapTest(
+            difference=second - first,
+            low=float(low),
+            high=float(high),
+            p_one_sided=not_above,
+            p_two_sided=min(1.0, 2 * min(not_above, not_below)),
+            n_rounds=n_rounds,
+        )
+
+    def permutation(self, n_rounds: int = 10_000, *, seed: int = 0) -> PermutationTest:
+        """Exchange the two models' sets at random, example by example.
+
+        If there are at most `n_rounds` possible exchanges, each is tried once and p is exact. Otherwise the observed
+        difference counts as one of the rounds, p = (k + 1) / (n_rounds + 1), so that p is never 0.
+        """
+        rng = _generator(seed)
+        n = self.n_examples
+        everyone = np.ones((n, 1))
+        totals = self.first @ everyone, self.second @ everyone
+        change = self.second - self.first
+        differing = np.flatnonzero(abs(change).sum(axis=0))
+        change = change[:, differing]
+        is_exact = len(differing) < 63 and 2 ** len(differing) <= n_rounds
+        found, done = [], 0
+        for size in self._blocks(2 ** len(differing) if is_exact else n_rounds):
+            if is_exact:
+                numbers = np.arange(done, done + size)
+                exchanged = (numbers >> np.arange(len(differing))[:, None] & 1).astype(np.float64)
+            else:
+                exchanged = np.ascontiguousarray((rng.random((size, len(differing))) < 0.5).T, dtype=np.float64)
+            moved = change @ exchanged
+            found.append(self.score(totals[1] - moved, n) - self.score(totals[0] + moved, n))
+            done += size
+        differences = np.concatenate(found)
+        first, second = self.observed()
+        difference = second - first
+        one_sided = int(np.count_nonzero(differences >= difference - _TINY))
+        two_sided = int(np.count_nonzero(abs(differences) >= abs(difference) - _TINY))
+        extra = 0 if is_exact else 1  # the identity is among all exchanges, or counts as the observed round
+        return PermutationTest(
+            difference=difference,
+            p_one_sided=(one_sided + extra) / (done + extra),
+            p_two_sided=(two_sided + extra) / (done + extra),
+            n_rounds=done,
+            is_exact=is_exact,
+        )
+
+    def proportions(self) -> ProportionTest | None:
+        """Test the two proportions that the metric must be; None if one of them divides by zero."""
+        numbers = []
+        for sums in (self.first.sum(axis=1), self.second.sum(axis=1)):
+            numbers += [int(sums[0]), self.n_examples if self.divisor is None else int(sums[self.divisor])]
+        return compare_proportions(*numbers) if numbers[1] and numbers[3] else None
+
+    def _blocks(self, n_rounds: int) -> Iterator[int]:
+        """Split rounds into blocks, so that memory is bounded."""
+        if n_rounds < 1:
+            raise ValueError(f"n_rounds must be at least 1, got {n_rounds}.")
+        most = max(1, _BLOCK // max(self.first.shape))
+        for start in range(0, n_rounds, most):
+            yield min(most, n_rounds - start)
 
 
-def _count(
-    first: Sequence[Collection[str]],
-    second: Sequence[Collection[str]],
-    gold: Sequence[Collection[str]],
-    metric: str,
-    macro_over: MacroOver,
-    vocabulary: Iterable[str] | None,
-) -> _Counts:
-    if metric not in get_args(Metric):
-        raise ValueError(f"metric must be one of {', '.join(get_args(Metric))}; got {metric!r}.")
-    check_same_length(first, gold)
-    check_same_length(second, gold)
-    check_macro(macro_over, vocabulary)
-    columns = index_labels(gold, first, second)
-    truth = indicator_matrix(gold, columns)
-    guesses = [indicator_matrix(sets, columns) for sets in (first, second)]
-    if metric != "macro_f1":
-        a, b = (_example_counts(guess, truth, metric) for guess in guesses)
-        return _Counts(a, b, _SCORES[metric])
-    wanted = None if macro_over != "vocabulary" else frozenset(vocabulary or ())
-    if wanted is not None:  # the vocabulary's other labels are in no set, and only add to what is divided by
-        inside = np.array([number for label, number in columns.items() if label in wanted], np.int64)
-        truth, guesses = truth[:, inside], [guess[:, inside] for guess in guesses]
-    a, b = (_label_counts(guess, truth) for guess in guesses)
-    return _Counts(a, b, _macro_score(truth.shape[1], macro_over, None if wanted is None else len(wanted)))
-
-
-def _example_counts(guess: csr_array, truth: csr_array, metric: str) -> _Floats:
-    """Give right, predicted and true labels of each example or, for means over examples, its own score."""
+def _example_counts(truth: csr_array, guess: csr_array, metric: str) -> _Floats:
+    """Return right, predicted and true labels of each example or, for means over examples, its score."""
     right: _Floats = guess.multiply(truth).sum(axis=1, dtype=np.float64)
     predicted = np.diff(guess.indptr).astype(np.float64)
     true = np.diff(truth.indptr).astype(np.float64)
@@ -261,14 +307,14 @@ def _example_counts(guess: csr_array, truth: csr_array, metric: str) -> _Floats:
     return np.where(is_exact, 1.0, above / np.maximum(below, 1))[None]
 
 
-def _label_counts(guess: csr_array, truth: csr_array) -> csr_array:
-    """Give the examples in which each label is right, then where each is predicted, then where each is true."""
+def _label_counts(truth: csr_array, guess: csr_array) -> csr_array:
+    """Return, per label, the examples in which it is right, then in which it is predicted, then in which it is true."""
     parts = [guess.multiply(truth), guess, truth]
     return hstack(parts, format="csr", dtype=np.float64).T.tocsr()
 
 
 def _ratio(above: _Floats, below: _Floats | np.float64) -> _Floats:
-    """Divide; where there is nothing to divide by, there is nothing above either, and the score is 0."""
+    """Divide; where the divisor is 0, so is the dividend, and the score is 0."""
     return above / np.maximum(below, 1)
 
 
@@ -294,88 +340,7 @@ def _macro_score(n_labels: int, macro_over: MacroOver, n_wanted: int | None) -> 
     return score
 
 
-# --- the tests --------------------------------------------------------------------------------------------------------
-
-
-def _bootstrap(counts: _Counts, n_rounds: int, seed: int) -> BootstrapTest:
-    rng = _generator(seed)
-    n = counts.n_examples
-    found = []
-    for size in _blocks(n_rounds, counts):
-        # How often each example is drawn in each round; rounds are drawn one after the other, whatever the block.
-        draws = rng.integers(n, size=(size, n)) * size + np.arange(size)[:, None]
-        times = np.bincount(draws.ravel(), minlength=n * size).reshape(n, size).astype(np.float64)
-        found.append(counts.score(counts.second @ times, n) - counts.score(counts.first @ times, n))
-    differences = np.concatenate(found)
-    first, second = counts.observed()
-    low, high = np.quantile(differences, [0.025, 0.975])
-    not_above = (1 + int(np.count_nonzero(differences <= _TINY))) / (n_rounds + 1)
-    not_below = (1 + int(np.count_nonzero(differences >= -_TINY))) / (n_rounds + 1)
-    return BootstrapTest(
-        difference=second - first,
-        low=float(low),
-        high=float(high),
-        p_one_sided=not_above,
-        p_two_sided=min(1.0, 2 * min(not_above, not_below)),
-        n_rounds=n_rounds,
-    )
-
-
-def _permute(counts: _Counts, n_rounds: int, seed: int) -> PermutationTest:
-    rng = _generator(seed)
-    n = counts.n_examples
-    everyone = np.ones((n, 1))
-    totals = counts.first @ everyone, counts.second @ everyone
-    change = counts.second - counts.first
-    differing = np.flatnonzero(abs(change).sum(axis=0))
-    change = change[:, differing]
-    is_exact = len(differing) < 63 and 2 ** len(differing) <= n_rounds
-    found, done = [], 0
-    for size in _blocks(2 ** len(differing) if is_exact else n_rounds, counts):
-        if is_exact:
-            numbers = np.arange(done, done + size)
-            exchanged = (numbers >> np.arange(len(differing))[:, None] & 1).astype(np.float64)
-        else:
-            exchanged = np.ascontiguousarray((rng.random((size, len(differing))) < 0.5).T, dtype=np.float64)
-        moved = change @ exchanged
-        found.append(counts.score(totals[1] - moved, n) - counts.score(totals[0] + moved, n))
-        done += size
-    differences = np.concatenate(found)
-    first, second = counts.observed()
-    difference = second - first
-    one_sided = int(np.count_nonzero(differences >= difference - _TINY))
-    two_sided = int(np.count_nonzero(abs(differences) >= abs(difference) - _TINY))
-    extra = 0 if is_exact else 1  # the exchange of nothing is among those tried, or stands for itself
-    return PermutationTest(
-        difference=difference,
-        p_one_sided=(one_sided + extra) / (done + extra),
-        p_two_sided=(two_sided + extra) / (done + extra),
-        n_rounds=done,
-        is_exact=is_exact,
-    )
-
-
 def _generator(seed: int) -> np.random.Generator:
     if seed < 0:
         raise ValueError(f"seed must not be negative, got {seed}.")
     return np.random.default_rng(seed)
-
-
-def _blocks(n_rounds: int, counts: _Counts) -> Iterator[int]:
-    """Split rounds so that memory stays bounded."""
-    if n_rounds < 1:
-        raise ValueError(f"n_rounds must be at least 1, got {n_rounds}.")
-    most = max(1, _BLOCK // max(counts.first.shape))
-    for start in range(0, n_rounds, most):
-        yield min(most, n_rounds - start)
-
-
-def _test_counts(counts: _Counts, metric: str) -> ProportionTest | None:
-    below = {"exact_match": None, "micro_precision": 1, "micro_recall": 2}
-    if metric not in below:
-        return None
-    row = below[metric]
-    numbers = []
-    for sums in (counts.first.sum(axis=1), counts.second.sum(axis=1)):
-        numbers += [int(sums[0]), counts.n_examples if row is None else int(sums[row])]
-    return compare_proportions(*numbers) if numbers[1] and numbers[3] else None

@@ -1,4 +1,4 @@
-"""Whether a model knows how many labels there are, and whether it writes sets at all (paper, section 4.3)."""
+"""Scores of predicted set sizes, and format errors: repeated, unknown and malformed labels (paper, section 4.3)."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,52 +9,52 @@ from setaug.predictions import Prediction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeScores:
-    """Hold what predictions tell about sizes, and the share of them with a flaw.
+    """Scores of set sizes, and the share of predictions with format errors.
 
-    A share is None where no prediction tells: no size is stated, or it is not known whether labels were repeated.
-    Otherwise it runs over the predictions that do tell.
+    A share covers the predictions that state a size, or record such errors; it is None if there are none.
     """
 
     n_examples: int
     n_stated: int
-    """How many predictions state a size."""
-    agreement: float | None
-    """The share whose stated size is the number of different labels that follow it."""
-    agreement_within_one: float | None
+    """The number of predictions that state a size."""
+    agreement_generated: float | None
+    """The share whose stated size is the number of labels written, repeats included (as the paper counts)."""
+    agreement_generated_within_one: float | None
+    agreement_distinct: float | None
+    """The share whose stated size is the number of distinct labels written."""
+    agreement_distinct_within_one: float | None
     accuracy: float
-    """The share whose size is that of the true set: the stated size or, where none is, the number of labels."""
+    """The share whose size (as stated, else the number of labels) is that of the true set."""
     accuracy_within_one: float
     repeated: float | None
-    """The share of predictions in which a label was written again."""
+    """The share with a repeated label."""
     unknown: float | None
-    """The share with a label that is not in the vocabulary."""
+    """The share with a label outside the vocabulary."""
     malformed: float | None
-    """The share with a part that is no label."""
+    """The share with a malformed part."""
 
 
 def score_sizes(
-    predictions: Sequence[Prediction],
-    gold: Sequence[Collection[str]],
-    *,
-    vocabulary: Iterable[str] | None = None,
+    gold: Sequence[Collection[str]], predictions: Sequence[Prediction], *, vocabulary: Iterable[str] | None = None
 ) -> SizeScores:
-    """Compare the sizes that predictions state with what they write and with the true sizes; count their flaws.
+    """Score predicted sizes, and count format errors.
 
-    Where a vocabulary is given, it decides which labels are unknown, whatever the predictions say themselves.
+    A given vocabulary decides which labels are unknown, whatever the predictions record.
 
     Examples
     --------
-    >>> predictions = [Prediction(labels=("joy", "love"), size=3), Prediction(labels=("fear",), size=1)]
-    >>> scores = score_sizes(predictions, [["joy", "love", "pride"], ["fear"]])
-    >>> scores.agreement, scores.agreement_within_one, scores.accuracy
-    (0.5, 1.0, 1.0)
+    >>> written = Prediction(labels=("joy", "love"), size=3, repeated=("joy",))  # 3 | joy | love | joy
+    >>> scores = score_sizes([["joy", "love", "pride"]], [written])
+    >>> scores.agreement_generated, scores.agreement_distinct, scores.agreement_distinct_within_one, scores.accuracy
+    (1.0, 0.0, 1.0, 1.0)
 
     """
-    check_same_length(predictions, gold)
+    check_same_length(gold, predictions)
     stated = [abs(one.size - len(set(one.labels))) for one in predictions if one.size is not None]
+    written = [abs(one.size - n) for one in predictions if one.size is not None and (n := n_generated(one)) is not None]
     errors = [
         abs((len(set(one.labels)) if one.size is None else one.size) - len(set(labels)))
-        for one, labels in zip(predictions, gold, strict=True)
+        for labels, one in zip(gold, predictions, strict=True)
     ]
     if vocabulary is None:
         unknown = _share_of(predictions, lambda one: one.unknown)
@@ -64,14 +64,28 @@ def score_sizes(
     return SizeScores(
         n_examples=len(gold),
         n_stated=len(stated),
-        agreement=_share(error == 0 for error in stated),
-        agreement_within_one=_share(error <= 1 for error in stated),
+        agreement_generated=_share(error == 0 for error in written),
+        agreement_generated_within_one=_share(error <= 1 for error in written),
+        agreement_distinct=_share(error == 0 for error in stated),
+        agreement_distinct_within_one=_share(error <= 1 for error in stated),
         accuracy=_share(error == 0 for error in errors) or 0.0,
         accuracy_within_one=_share(error <= 1 for error in errors) or 0.0,
         repeated=_share_of(predictions, lambda one: one.repeated),
         unknown=unknown,
         malformed=_share_of(predictions, lambda one: one.malformed),
     )
+
+
+def n_generated(prediction: Prediction) -> int | None:
+    """Return how many labels were generated, repeats included; None where it is not known whether there were repeats.
+
+    Examples
+    --------
+    >>> n_generated(Prediction(labels=("joy", "love"), repeated=("joy",)))
+    3
+
+    """
+    return None if prediction.repeated is None else len(set(prediction.labels)) + len(prediction.repeated)
 
 
 def _share_of(predictions: Iterable[Prediction], flaws: Callable[[Prediction], tuple[str, ...] | None]) -> float | None:

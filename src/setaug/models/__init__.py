@@ -1,20 +1,42 @@
-"""Models that write sets; the only part that needs torch and transformers."""
+"""Models that predict sets.
 
+The names below are imported when they are first used: looking into a model folder needs no torch.
+"""
+
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from setaug.errors import MissingExtraError
 
-if not all(find_spec(name) for name in ("accelerate", "torch", "transformers")):
-    raise MissingExtraError("Training and running models", "train")
+if TYPE_CHECKING:
+    from setaug.models.base import SetModel
+    from setaug.models.callbacks import SetMetricsCallback, set_metrics
+    from setaug.models.classifier import SetClassifier
+    from setaug.models.constraint import SetConstraint
+    from setaug.models.generator import SetGenerator
+    from setaug.models.methods import load_model, make_model
+    from setaug.models.search import SetSearch
+    from setaug.models.tfidf import TfidfClassifier
+    from setaug.settings import METHODS, SEEDS, TrainingSettings
 
-from setaug.models.base import SetModel
-from setaug.models.callbacks import SetMetricsCallback, set_metrics
-from setaug.models.classifier import SetClassifier
-from setaug.models.constraint import SetConstraint
-from setaug.models.generator import SetGenerator
-from setaug.models.methods import METHODS, load_model, make_model
-from setaug.models.search import SetSearch
-from setaug.models.settings import SEEDS, TrainingSettings
+_HOMES = {
+    "METHODS": "setaug.settings",
+    "SEEDS": "setaug.settings",
+    "SetClassifier": "setaug.models.classifier",
+    "SetConstraint": "setaug.models.constraint",
+    "SetGenerator": "setaug.models.generator",
+    "SetMetricsCallback": "setaug.models.callbacks",
+    "SetModel": "setaug.models.base",
+    "SetSearch": "setaug.models.search",
+    "TfidfClassifier": "setaug.models.tfidf",
+    "TrainingSettings": "setaug.settings",
+    "load_model": "setaug.models.methods",
+    "make_model": "setaug.models.methods",
+    "set_metrics": "setaug.models.callbacks",
+}
+_LIGHT = ("setaug.settings", "setaug.models.methods", "setaug.models.tfidf")
+"""Modules without torch."""
 
 __all__ = [
     "METHODS",
@@ -25,8 +47,28 @@ __all__ = [
     "SetMetricsCallback",
     "SetModel",
     "SetSearch",
+    "TfidfClassifier",
     "TrainingSettings",
     "load_model",
     "make_model",
+    "require_torch",
     "set_metrics",
 ]
+
+
+def require_torch() -> None:
+    """Raise a `MissingExtraError` unless torch and transformers are installed."""
+    if not all(find_spec(name) for name in ("accelerate", "torch", "transformers")):
+        raise MissingExtraError("Training and running models", "train")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'setaug.models' has no attribute {name!r}")
+    if _HOMES[name] not in _LIGHT:
+        require_torch()
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

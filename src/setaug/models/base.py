@@ -1,44 +1,45 @@
-"""What all models that are trained here have in common: fit, score, and a folder to keep them in."""
+"""The base of all trained models: fit, save and load."""
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable
-from contextlib import nullcontext
+from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self
 
 import torch
-from sklearn.base import BaseEstimator
 
-from setaug.errors import DataError, ModelError
+from setaug.errors import DataError, FileError, MissingExtraError, ModelError
+from setaug.estimator import SetEstimator
 from setaug.examples import Data, Example, as_examples, make_examples
 from setaug.metrics import score_sets
 from setaug.models.batches import Batch
-from setaug.models.folder import (
+from setaug.models.model_folder import (
+    STATISTICS,
     begin_run,
     end_run,
     forget_run,
     is_whole,
+    locked_run,
     read_card,
-    read_statistics,
     save_model,
     versions,
 )
+from setaug.models.pretrained import quiet
 from setaug.models.processes import by_main, is_main_process, n_processes, whole_weights
-from setaug.models.quiet import quiet
 from setaug.models.scratch import SHAPES
-from setaug.models.settings import Progress, TrainingSettings
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
+from setaug.settings import Progress, TrainingSettings
 
 
-class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
+class SetModel(SetEstimator):
     """Learn to predict sets from texts. After `fit`, ``model_`` and ``tokenizer_`` are those of transformers."""
 
     kind: ClassVar[str]
-    """The name by which a folder says what it holds."""
+    """The name of the kind of model in ``setaug.json``."""
 
     model: str
     training: TrainingSettings
@@ -65,9 +66,9 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
         folder
             Where checkpoints, metrics and the trained model go; without it, nothing is kept on disk.
         resume
-            Go on with the run in this folder from its last checkpoint.
+            Resume the run in this folder from its last checkpoint.
         progress
-            Is told what is going on: a word, how much is done, and of how much.
+            Called with the stage, the number of items done, and their total.
 
         """
         examples = make_examples(data, labels)
@@ -79,11 +80,14 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
         self._check()
         if self.training.patience is not None and dev is None:
             raise ValueError("patience needs dev data: without it there is no score to watch.")
-        with TemporaryDirectory() if folder is None else nullcontext(folder) as place, quiet():
+        with ExitStack() as stack, quiet():
+            place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
+            if folder is not None:
+                by_main(lambda: stack.enter_context(locked_run(Path(folder))))
             settings = self._run_settings(examples, dev_examples)
             root, is_done = by_main(lambda: _begin(Path(place), settings, resume=resume))
             if is_done:
-                return self._load(root)
+                return self._load(root, read_card(root))
             try:
                 self._train(examples, dev_examples, root, resume=resume, progress=progress)
             except BaseException:
@@ -146,17 +150,17 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
         }
 
     def _run_settings(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
-        """Tell a run from others: the model's parameters and what it is trained on."""
+        """Return what identifies a run: the model's parameters and a hash of its data."""
         data = {"data": fingerprint(examples), "dev": fingerprint(dev)}
         return {**self._settings(), **data, "processes": n_processes()}
 
     def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
-        scores = score_sets([found.labels for found in self.predict(dev)], [example.labels for example in dev])
+        scores = score_sets([example.labels for example in dev], [found.labels for found in self.predict(dev)])
         return {"f1": scores.samples_f1, "micro_f1": scores.micro_f1, "macro_f1": scores.macro_f1}
 
     @abstractmethod
     def _check(self) -> None:
-        """Raise if a parameter makes no sense."""
+        """Raise if a parameter is invalid."""
 
     @abstractmethod
     def _build(self, examples: list[Example]) -> None:
@@ -164,19 +168,19 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _training_data(self, examples: list[Example]) -> tuple[Any, Callable[[Any], Batch], dict[str, int]]:
-        """Give the training data, how to make a batch of it, and what is to be told about it."""
+        """Return the training data, the function that collates a batch, and counts for the record."""
 
     def _loss(self, model: Any, batch: Batch) -> torch.Tensor:
-        """Give the mean loss on a batch; the model may be wrapped."""
+        """Return the mean loss on a batch; the model may be wrapped."""
         loss: torch.Tensor = model(**batch).loss
         return loss
 
     def _finish(self, dev: list[Example]) -> None:
-        """Do what is left to do once the weights are trained."""
+        """Do what remains once the weights are trained."""
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
-        """Give the parameters as JSON."""
+        """Return the parameters as JSON."""
 
     @abstractmethod
     def predict(
@@ -184,15 +188,8 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> list[Prediction]:
         """Predict the set of each text."""
 
-    def score(self, data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> float:
-        """Give the mean F1 of the predicted sets."""
-        examples = make_examples(data, labels)
-        return score_sets(
-            [found.labels for found in self.predict(examples)], [example.labels for example in examples]
-        ).samples_f1
-
     def _card(self) -> dict[str, Any]:
-        """Give what a folder has to hold beside the weights, the tokenizer and the statistics."""
+        """Return the contents of ``setaug.json``."""
         return {"kind": self.kind, "settings": self._settings(), "largest": self.largest_, "record": self.record_}
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -208,13 +205,19 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
         """Read a model that `save_pretrained` or ``setaug train`` wrote."""
-        card = read_card(folder)
+        return cls.from_card(folder, read_card(folder))
+
+    @classmethod
+    def from_card(cls, folder: str | Path, card: dict[str, Any]) -> Self:
+        """Read a model whose ``setaug.json`` has been read."""
         if card["kind"] != cls.kind:
             raise ModelError(f"{folder} holds a model of the kind {card['kind']!r}, not {cls.kind!r}.")
         try:
             with quiet():
-                return cls._from_settings(card["settings"])._load(Path(folder))
-        except (KeyError, TypeError, ValueError) as error:
+                return cls._from_settings(card["settings"])._load(Path(folder), card)
+        except (ModelError, FileError, MissingExtraError):
+            raise
+        except Exception as error:  # whatever the values of somebody else's settings lead to
             raise ModelError(f"{folder} is not what setaug writes ({type(error).__name__}: {error}).") from None
 
     @classmethod
@@ -222,9 +225,8 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _from_settings(cls, settings: dict[str, Any]) -> Self:
         """Make a model from the parameters that a folder names."""
 
-    def _load(self, folder: Path) -> Self:
-        card = read_card(folder)
-        self.statistics_ = read_statistics(folder)
+    def _load(self, folder: Path, card: dict[str, Any]) -> Self:
+        self.statistics_ = LabelStatistics.load(folder / STATISTICS)
         self.largest_ = int(card["largest"])
         self.record_ = card["record"]
         self._load_parts(folder, card)
@@ -237,13 +239,9 @@ class SetModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _load_parts(self, folder: Path, card: dict[str, Any]) -> None:
         """Read the weights, the tokenizer and what `_card` added."""
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "model_"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
-
 
 def _begin(folder: Path, settings: dict[str, Any], *, resume: bool) -> tuple[Path, bool]:
-    """Begin a run, or go on with it; give its folder, and whether there is nothing left to do."""
+    """Begin or resume a run; return its folder, and whether it is finished already."""
     begin_run(folder, settings, resume=resume)
     is_done = resume and is_whole(folder)
     if is_done:
@@ -252,12 +250,12 @@ def _begin(folder: Path, settings: dict[str, Any], *, resume: bool) -> tuple[Pat
 
 
 def usual_rate(model: str) -> float:
-    """Give the learning rate where none is named: the paper's, or what a model that starts from nothing needs."""
+    """Return the default learning rate: the paper's, or that of a model from scratch."""
     return SHAPES[model].learning_rate if model in SHAPES else 1e-5
 
 
 def fingerprint(examples: list[Example]) -> str:
-    """Name the texts and labels of examples, so that others have another name."""
+    """Return a content hash of the examples."""
     digest = blake2b(digest_size=8)
     for example in examples:
         digest.update(repr((example.text, example.labels)).encode(errors="surrogatepass"))

@@ -9,7 +9,7 @@ from torch.utils.data import BatchSampler, Dataset, Sampler
 
 from setaug.errors import DataError
 from setaug.examples import Example
-from setaug.models.settings import TrainingSettings
+from setaug.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from setaug.models.layouts import Layout
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Batch: TypeAlias = dict[str, torch.Tensor]
 """What a model is called with."""
 IGNORED = -100
-"""What stands where there is nothing to learn: the loss leaves it out."""
+"""The label of positions that the loss ignores."""
 
 
 class Item(TypedDict):
@@ -28,14 +28,14 @@ class Item(TypedDict):
 
 
 class TrainingSet(Dataset[Item]):
-    """Hold the inputs of all examples, and their targets, which may change from epoch to epoch.
+    """The inputs of all examples and their targets, which may change from epoch to epoch.
 
     Parameters
     ----------
     inputs
         The tokens of each text.
     targets
-        Give the tokens of each example's targets, for an epoch.
+        Returns the tokens of each example's targets for an epoch.
 
     """
 
@@ -56,13 +56,13 @@ class TrainingSet(Dataset[Item]):
 
 
 def pad_rows(rows: Sequence[Sequence[int]], value: int, *, side: str = "right") -> torch.Tensor:
-    """Make rows of one length of them."""
+    """Pad rows to one length."""
     tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
     return pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
 
 
 def pad_inputs(rows: Sequence[Sequence[int]], pad: int, *, side: str = "right") -> Batch:
-    """Make inputs for a model of them: the tokens, and which of them are not padding."""
+    """Return padded token ids and their attention mask."""
     mask = pad_rows([[1] * len(row) for row in rows], 0, side=side)
     return {"input_ids": pad_rows(rows, pad, side=side), "attention_mask": mask}
 
@@ -78,7 +78,7 @@ class LengthGroups(Sampler[int]):
         self._epoch = 0
 
     def begin_epoch(self, epoch: int) -> None:
-        """Say which epoch comes; the training loop calls this at its start."""
+        """Set the epoch; the training loop calls this at its start."""
         self._epoch = epoch
 
     def __len__(self) -> int:
@@ -93,7 +93,7 @@ class LengthGroups(Sampler[int]):
 
 
 class Shares(Sampler[list[int]]):
-    """Deal out each batch to the processes that train together; one may get nothing of the last.
+    """Split each batch among the processes that train together; the last may leave one without examples.
 
     accelerate's own would fill the last batch up with the first examples, which then count twice.
     """
@@ -110,7 +110,7 @@ class Shares(Sampler[list[int]]):
 
 
 def cut(tokenizer: Any, texts: list[str], limit: int) -> tuple[list[list[int]], int]:
-    """Cut texts into tokens, at most so many each; also say how many texts were longer."""
+    """Tokenize texts, truncated to a number of tokens; also return how many were longer."""
     if not texts:
         return [], 0
     whole = tokenizer(texts, verbose=False)["input_ids"]  # no warning: what is too long is cut below
@@ -125,12 +125,12 @@ def make_training_set(
     write: Callable[[Sequence[Example], int], list[list[str]]],
     settings: TrainingSettings,
 ) -> tuple[TrainingSet, dict[str, int]]:
-    """Cut examples into tokens; leave out those that cannot be trained on, and count them.
+    """Tokenize examples; leave out those that cannot be trained on, and count them.
 
     Parameters
     ----------
     write
-        Give the texts of each example's targets, for an epoch.
+        Returns the texts of each example's targets for an epoch.
 
     """
     inputs, n_cut = layout.read([example.text for example in examples])

@@ -33,8 +33,9 @@ def set_metrics(
     - ``set_malformed``: the share with a part that is no label;
     - ``set_unknown``: the share with a label that is not among `labels`, where these are given;
     - ``set_size_accuracy``: the share with the true size, stated or else written;
-    - ``set_size_agreement``: of the texts that state a size, the share that hold to it (0 where none states one).
-      Not there where the codec writes no sizes.
+    - ``set_size_agreement_generated``: of the texts that state a size, the share that write as many labels, repeats
+      included (the paper's); ``set_size_agreement_distinct``: as many different ones. Both are 0 where none states a
+      size, and not there where the codec writes no sizes.
 
     Parameters
     ----------
@@ -75,8 +76,8 @@ def _read(codec: SetCodec, text: str) -> Prediction:
 def _score(
     predictions: Sequence[Prediction], gold: Sequence[tuple[str, ...]], codec: SetCodec, known: frozenset[str] | None
 ) -> Metrics:
-    sets = score_sets([one.labels for one in predictions], gold)
-    sizes = score_sizes(predictions, gold, vocabulary=known)
+    sets = score_sets(gold, [one.labels for one in predictions])
+    sizes = score_sizes(gold, predictions, vocabulary=known)
     metrics = {
         "set_f1": sets.samples_f1,
         "set_micro_f1": sets.micro_f1,
@@ -87,8 +88,9 @@ def _score(
         "set_malformed": sizes.malformed or 0.0,
         "set_size_accuracy": sizes.accuracy,
     }
-    if codec.size:
-        metrics["set_size_agreement"] = sizes.agreement or 0.0
+    if codec.with_size:
+        metrics["set_size_agreement_generated"] = sizes.agreement_generated or 0.0
+        metrics["set_size_agreement_distinct"] = sizes.agreement_distinct or 0.0
     if known is not None:
         metrics["set_unknown"] = sizes.unknown or 0.0
     return metrics
@@ -192,7 +194,7 @@ class SetMetricsCallback(TrainerCallback):
             state.log_history[-1].update(metrics)
 
     def prompt_ids(self, text: str) -> list[int]:
-        """Give the tokens that stand before the answer, as TRL's ``SFTTrainer`` has them in training."""
+        """Return the tokens before the answer, as TRL's ``SFTTrainer`` has them in training."""
         if self._is_chat:
             return list(self._render(text, return_dict=True)["input_ids"])
         ids = list(self._tokenizer(self._before + text + self._after)["input_ids"])

@@ -1,4 +1,4 @@
-"""The paper's MULTI-LABEL baseline: score each label by itself, and take those that score high enough."""
+"""The paper's MULTI-LABEL baseline: score each label independently, and return those above a threshold."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -9,19 +9,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from setaug.decoding.rules import best_labels, check_k, check_rule, make_prediction, true_sizes
+from setaug.decoding.thresholds import best_labels, check_k, check_rule, make_prediction, true_sizes
 from setaug.examples import Data, Example, make_texts
 from setaug.metrics import score_sets
 from setaug.models.base import SetModel
 from setaug.models.batches import Batch, cut, pad_inputs
 from setaug.models.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.scratch import SHAPES, scratch_classifier, train_tokenizer
-from setaug.models.settings import Progress, TrainingSettings
 from setaug.predictions import Prediction
+from setaug.settings import Progress, TrainingSettings
 from setaug.vocabulary import known_labels
 
 TOP_K = (1, 3, 5, 10, 50)
-"""The numbers of labels that the paper tries on the dev data."""
+"""The values of k that the paper tries on the dev data."""
 
 
 class _Rows(torch.utils.data.Dataset[dict[str, list[float]]]):
@@ -39,7 +39,7 @@ class _Rows(torch.utils.data.Dataset[dict[str, list[float]]]):
 
 
 class SetClassifier(SetModel):
-    """Train an encoder or an encoder-decoder to score each label.
+    """An encoder or an encoder-decoder with a classification head for each label.
 
     Parameters
     ----------
@@ -118,11 +118,11 @@ class SetClassifier(SetModel):
 
     def _tune(self, dev: list[Example]) -> None:
         """Choose the threshold and k with the highest mean F1."""
-        scores = self.probabilities([example.text for example in dev])
+        scores = self.predict_proba([example.text for example in dev])
         gold = [example.labels for example in dev]
 
         def f1(rule: str, value: float) -> float:
-            return score_sets([self._take(row, rule, value) for row in scores], gold).samples_f1
+            return score_sets(gold, [self._take(row, rule, value) for row in scores]).samples_f1
 
         self.top_k_ = int(max(TOP_K, key=lambda k: (f1("top-k", k), -k)))
         levels = np.unique(np.quantile(scores.max(axis=1), np.linspace(0, 1, 20)).round(4)).tolist()
@@ -132,8 +132,8 @@ class SetClassifier(SetModel):
     def _take(self, row: NDArray[np.float32], rule: str, value: float) -> tuple[str, ...]:
         return best_labels(row, self.labels_, _count(row, rule, value))
 
-    def probabilities(self, data: Iterable[str] | Data, *, progress: Progress | None = None) -> NDArray[np.float32]:
-        """Give the probability of each label (a column, as in ``labels_``) for each text (a row)."""
+    def predict_proba(self, data: Iterable[str] | Data, *, progress: Progress | None = None) -> NDArray[np.float32]:
+        """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
         self._check_fitted()
         texts, _ = make_texts(data)
         prompts = [self._prompt(text) for text in texts]
@@ -174,7 +174,7 @@ class SetClassifier(SetModel):
             raise TypeError(f"a classifier takes no {', '.join(changes)}.")
         items: Any = data if isinstance(data, str) else list(data)
         texts, keys = make_texts(items)
-        scores = self.probabilities(texts, progress=progress)
+        scores = self.predict_proba(texts, progress=progress)
         values: Sequence[float] = true_sizes(items) if rule == "oracle-k" else [value] * len(texts)
         return [
             make_prediction(row, self.labels_, _count(row, rule, value), key)

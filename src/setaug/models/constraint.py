@@ -10,7 +10,7 @@ from transformers import LogitsProcessor
 
 from setaug.codec import SetCodec
 from setaug.decoding.automaton import ClosedSets, OpenSets, Reading, SetAutomaton, Sizes
-from setaug.decoding.pieces import SetPieces, Tokens
+from setaug.decoding.label_tokens import LabelTokens, Tokens
 
 MAX_LABEL_TOKENS = 24
 """In an open vocabulary, a label this long ends as soon as it can."""
@@ -67,19 +67,19 @@ class SetConstraint(LogitsProcessor):
         self.tokenizer = tokenizer
         self.codec = codec or SetCodec()
         self._max_label_tokens = max_label_tokens
-        self._label_codec = SetCodec(separator=self.codec.separator, size=False)
+        self._label_codec = SetCodec(separator=self.codec.separator, with_size=False)
         self.start = start
         self.end = tokenizer.eos_token_id if end is None else end
         if self.end is None:
             raise ValueError("the tokenizer has no token that ends a text; name one with end=.")
-        pieces = SetPieces(tokenizer, self.codec, before)
+        label_tokens = LabelTokens(tokenizer, self.codec, before)
         self.labels: list[str] | None = None
         self.twins: dict[str, str] = {}
         if labels is None:
             self.sizes = _check_sizes(sizes, None)
-            written = self._written_sizes(pieces)
+            written = self._written_sizes(label_tokens)
             banned = self._banned_in_labels()
-            spaces, separator = pieces.separator()
+            spaces, separator = label_tokens.separator()
             behind = (*spaces, *separator)[0]
             longest = self.sizes.most * (max_label_tokens + len(spaces + separator))
             self._automaton: SetAutomaton = OpenSets(
@@ -94,10 +94,10 @@ class SetConstraint(LogitsProcessor):
                 prefix=prefix,
             )
         else:
-            first, later = self._keep_different(pieces, labels)
+            first, later = self._keep_different(label_tokens, labels)
             behind = later[0][0]
             self.sizes = _check_sizes(sizes, len(later))
-            written = self._written_sizes(pieces)
+            written = self._written_sizes(label_tokens)
             longest = sum(sorted(map(len, later), reverse=True)[: self.sizes.most]) + max(map(len, first or [()]))
             self._automaton = ClosedSets(
                 later=later,
@@ -132,15 +132,17 @@ class SetConstraint(LogitsProcessor):
             options.setdefault("end", ends)
         return cls(tokenizer, labels, **options)
 
-    def _keep_different(self, pieces: SetPieces, labels: Iterable[str]) -> tuple[list[Tokens] | None, list[Tokens]]:
-        """Keep one of the labels that are written alike, and give its tokens at the start of a text and later."""
+    def _keep_different(
+        self, label_tokens: LabelTokens, labels: Iterable[str]
+    ) -> tuple[list[Tokens] | None, list[Tokens]]:
+        """Keep one of the labels that are written alike; return the tokens of each at the start of a text and later."""
         if isinstance(labels, str):
             raise TypeError(f"expected labels, got the string {labels!r}.")
         different = list(dict.fromkeys(labels))
         if not different:
             raise ValueError("labels must not be empty; None allows any label.")
-        later = pieces.later_labels(different)
-        first = later if self.codec.size else pieces.first_labels(different)
+        later = label_tokens.later_labels(different)
+        first = later if self.codec.with_size else label_tokens.first_labels(different)
         begins: dict[Tokens, str] = {}
         goes_on: dict[Tokens, str] = {}
         for label, begin, rest in zip(different, first, later, strict=True):
@@ -152,15 +154,15 @@ class SetConstraint(LogitsProcessor):
             else:
                 self.twins[label] = twin
         self.labels = list(goes_on.values())
-        return None if self.codec.size else list(begins), list(goes_on)
+        return None if self.codec.with_size else list(begins), list(goes_on)
 
-    def _written_sizes(self, pieces: SetPieces) -> dict[int, Tokens] | None:
-        if not self.codec.size:
+    def _written_sizes(self, label_tokens: LabelTokens) -> dict[int, Tokens] | None:
+        if not self.codec.with_size:
             return None
         sizes = sorted(self.sizes.allowed)
-        written = dict(zip(sizes, pieces.sizes(sizes), strict=True))
+        written = dict(zip(sizes, label_tokens.sizes(sizes), strict=True))
         if len(set(written.values())) < len(written):
-            raise ValueError("the tokenizer writes different sizes alike; use SetCodec(size=False), or name sizes=.")
+            raise ValueError("the tokenizer writes different sizes alike; use SetCodec(with_size=False) or sizes=.")
         return written
 
     def _banned_in_labels(self) -> Any:
@@ -209,7 +211,7 @@ class SetConstraint(LogitsProcessor):
         return masked.masked_fill(has_none & allowed, 0) if has_none.any() else masked
 
     def _find_start(self, input_ids: torch.Tensor) -> int:
-        """Tell where the output starts: where it did before, if each row goes on with one of the last call's."""
+        """Return where the output starts: where it did before, if each row continues one of the last call's."""
         start = self._prompt.shape[1]
         if (
             input_ids.shape[1] > start

@@ -5,21 +5,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from math import log
 from typing import Any
 
 import torch
 
-from setaug.codec import SetCodec
-from setaug.decoding.settings import Decoding
+from setaug.analysis.likelihood import Order, Score
+from setaug.codec import SetCodec, repeats
+from setaug.errors import DataError
+from setaug.examples import Example, Skipped, shown
 from setaug.models.batches import Batch, Item
 from setaug.models.constraint import SetConstraint
 from setaug.models.layouts import Layout
-from setaug.models.settings import Progress
+from setaug.settings import Decoding, Progress
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Hold one generation, read."""
+    """One generation, read as a set."""
 
     text: str
     labels: tuple[str, ...]
@@ -83,7 +86,9 @@ class Writer:
     def _spellings(self) -> dict[str, str]:
         """Labels by what the tokenizer makes of them, where that is something else."""
         labels = list(self.labels or ())
-        codes = self.tokenizer(labels, add_special_tokens=False)["input_ids"] if labels else []
+        if not labels:
+            return {}
+        codes = self.tokenizer(labels, add_special_tokens=False)["input_ids"]
         written = self.tokenizer.batch_decode(codes, skip_special_tokens=True)
         pairs = zip(written, labels, strict=True)
         known = set(labels)
@@ -120,14 +125,14 @@ class Writer:
         return written
 
     def _batches(self, texts: Sequence[str], size: int) -> Iterator[tuple[list[int], Batch]]:
-        """Give batches of prompts of similar length, each with the places of its texts."""
+        """Yield batches of prompts of similar length, each with the indices of its texts."""
         prompts, order = self._read(texts)
         for start in range(0, len(order), size):
             rows = order[start : start + size]
             yield rows, self._on_device(self.layout.inputs([prompts[at] for at in rows]))
 
     def _read(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
-        """Give the tokens of each prompt, and the places of short prompts before those of long ones."""
+        """Return the tokens of each prompt, and the indices of the prompts sorted by length."""
         prompts, _ = self.layout.read(texts)
         return prompts, sorted(range(len(prompts)), key=lambda at: len(prompts[at]))
 
@@ -160,19 +165,20 @@ class Writer:
     def _read_text(self, tokens: list[int]) -> Written:
         text = self.tokenizer.decode(tokens, skip_special_tokens=True)
         read = self.codec.decode(text)
-        labels = tuple(dict.fromkeys(self._spellings.get(label, label) for label in read.labels))
+        meant = [self._spellings.get(label, label) for label in read.labels]
+        labels = tuple(dict.fromkeys(meant))
         unknown = () if self.labels is None else tuple(label for label in labels if label not in self._known)
-        return Written(text, labels, read.size, read.repeated, unknown, read.malformed)
+        return Written(text, labels, read.size, (*read.repeated, *repeats(meant)), unknown, read.malformed)
 
     def sizes(self, texts: Sequence[str], decoding: Decoding) -> list[dict[int, float]]:
-        """Give the model's own distribution over the sizes, which stand in front of the labels."""
+        """Return the model's own distribution over the sizes, which come before the labels."""
         openings = self.constraint(decoding.sizes(self.largest)).openings
         sizes, targets = list(openings), [list(opening) for opening in openings.values()]
         scores = self._score(texts, [targets] * len(texts), decoding.batch_size)
         return [dict(zip(sizes, torch.tensor(row).softmax(dim=0).tolist(), strict=True)) for row in scores]
 
     def obstacle(self, text: str, labels: Sequence[str]) -> str | None:
-        """Say why no probability of writing this set for a text can be given, where that is so."""
+        """Return why this set cannot be scored for a text; None if it can."""
         (prompt,), _ = self.layout.read([text])
         ((target,),) = self.layout.targets([[self.codec.encode(labels)]])
         room = self.layout.room(len(target), len(prompt))
@@ -193,7 +199,7 @@ class Writer:
         batch_size: int = 32,
         progress: Progress | None = None,
     ) -> list[list[float]]:
-        """Give the natural logarithm of the probability that the model writes an output, for each output of a text."""
+        """Return the natural log-probability of each output of each text."""
         return self._score(texts, self.layout.targets(outputs), batch_size, progress)
 
     def _score(
@@ -223,3 +229,27 @@ class Writer:
                 if progress is not None:
                     progress("scoring", start + len(part), len(flat))
         return found
+
+
+def make_score(writer: Writer, batch_size: int) -> Score:
+    """Make what scores the orders of examples, in bits."""
+
+    def score(examples: Sequence[Example], orders: Sequence[Sequence[Order]]) -> list[list[float]]:
+        texts = [[writer.codec.encode(order) for order in each] for each in orders]
+        found = writer.score([example.text for example in examples], texts, batch_size=batch_size)
+        return [[value / log(2) for value in values] for values in found]
+
+    return score
+
+
+def scorable(writer: Writer, examples: Sequence[Example], skipped: Skipped | None) -> Iterator[Example]:
+    """Yield the examples whose sets can be scored; raise at the first that cannot, or count it."""
+    for example in examples:
+        obstacle = writer.obstacle(example.text, example.labels)
+        if obstacle is None:
+            yield example
+            continue
+        error = DataError(f"the set {shown(example.labels)} cannot be scored: {obstacle}")
+        if skipped is None:
+            raise error
+        skipped.add(error)

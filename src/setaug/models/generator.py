@@ -1,31 +1,29 @@
-"""SETAUG as a model: any encoder-decoder or causal model, trained on informative orders with sizes, that gives sets."""
+"""SETAUG as a model: any encoder-decoder or causal model, trained on informative orders with sizes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from setaug.analysis.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.calibration import Calibration
-from setaug.decoding.settings import Decoding
-from setaug.decoding.voting import predict_by_vote
+from setaug.decoding.vote import Calibration, predict_by_vote, probability_matrix
 from setaug.errors import DataError
-from setaug.examples import Data, Example, Skipped, make_examples, make_texts
-from setaug.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
+from setaug.examples import Data, Example, Skipped, check_labels, make_examples, make_texts
 from setaug.models import targets
-from setaug.models.adapters import add_adapters
 from setaug.models.base import SetModel
 from setaug.models.batches import Batch, TrainingSet, make_training_set
-from setaug.models.generation import Writer, Written
-from setaug.models.layouts import make_layout
-from setaug.models.objectives import training_loss
-from setaug.models.pretrained import load_for_generation
-from setaug.models.scoring import make_score, scorable
+from setaug.models.generation import Writer, Written, make_score, scorable
+from setaug.models.layouts import make_layout, training_loss
+from setaug.models.pretrained import add_adapters, load_for_generation
 from setaug.models.scratch import SHAPES, scratch_generator, train_tokenizer
-from setaug.models.settings import Progress, TrainingSettings
 from setaug.predictions import Prediction
+from setaug.registry import DEFAULT_ORDERING
+from setaug.settings import Decoding, Progress, TrainingSettings
 from setaug.vocabulary import check_vocabulary, known_labels
 
 
@@ -40,12 +38,17 @@ class SetGenerator(SetModel):
     augmenter
         Which orders to train on, and how sets are written; by default SETAUG's (specific labels first, with sizes).
     one_order
-        Whether to train on one random order per example instead, as often (the paper's seq2seq baseline).
+        Whether to train on one random order per example, repeated (the paper's seq2seq baseline).
     vocabulary
-        ``closed``: the labels of the training data are all there are; ``open``: any text can be a label; or a list of
-        further labels that may be written.
+        ``closed``: only the labels of the training data; ``open``: any text can be a label; or a list of further
+        labels.
     training, decoding
         How to train, and how to get sets from the trained model.
+
+    Attributes
+    ----------
+    augmenter_
+        A copy of `augmenter`, with the label statistics of the training data.
 
     Examples
     --------
@@ -86,7 +89,7 @@ class SetGenerator(SetModel):
             self._check_draws(self.training.objective)
 
     def _check_draws(self, objective: str) -> None:
-        """Raise if orders are not drawn independently, each with the same chance."""
+        """Raise unless orders are drawn independently and uniformly."""
         if self.one_order:
             raise ValueError(f"the objective {objective} needs orders that are drawn, not one order again and again.")
         if self.augmenter.sampler != "uniform":
@@ -95,12 +98,12 @@ class SetGenerator(SetModel):
             raise ValueError(f"the objective {objective} needs independent draws, so orders cannot be distinct.")
 
     def _build(self, examples: list[Example]) -> None:
-        self.augmenter.statistics_ = self.statistics_
+        self.augmenter_ = targets.fitted_copy(self.augmenter, self.statistics_)
         self.labels_ = known_labels(self.statistics_, self.vocabulary)
         if self.model in SHAPES:
             longest = max(self.training.max_source_length, self.training.max_target_length)
-            written = (self.augmenter.codec.encode(example.labels) for example in examples)
-            before, after = self.augmenter.around_text
+            written = (self.augmenter_.codec.encode(example.labels) for example in examples)
+            before, after = self.augmenter_.around_text
             self.tokenizer_ = train_tokenizer([*(before + example.text + after for example in examples), *written])
             self.model_ = scratch_generator(self.model, self.tokenizer_, max_length=longest, seed=self.training.seed)
         else:
@@ -118,13 +121,13 @@ class SetGenerator(SetModel):
             layout = make_layout(
                 self.model_,
                 self.tokenizer_,
-                around_text=self.augmenter.around_text,
+                around_text=self.augmenter_.around_text,
                 max_source_length=self.training.max_source_length,
                 max_target_length=self.training.max_target_length,
             )
             writer = Writer(
                 layout=layout,
-                codec=self.augmenter.codec,
+                codec=self.augmenter_.codec,
                 labels=self.labels_,
                 largest=self.largest_,
                 max_label_tokens=self.max_label_tokens_,
@@ -141,9 +144,9 @@ class SetGenerator(SetModel):
         return training_loss(self._writer.layout, model, batch, self.training.objective)
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
-        """Give the texts that the model is trained to write for each of its training examples, in an epoch."""
+        """Return the texts that the model is trained to write for each example in an epoch."""
         write = targets.orders if self.training.objective == "plain" else targets.draws
-        return (targets.one_order if self.one_order else write)(self.augmenter, examples, epoch)
+        return (targets.one_order if self.one_order else write)(self.augmenter_, examples, epoch)
 
     def _finish(self, dev: list[Example]) -> None:
         if self.training.lora_rank is not None:
@@ -177,7 +180,8 @@ class SetGenerator(SetModel):
     ) -> list[Prediction]:
         way = decoding if decoding.does_sample else replace(decoding, name="random")
         written = self._writer.write(texts, way, n_each=decoding.samples, progress=progress)
-        writes_sizes = self.augmenter.size and decoding.constrained
+        writes_sizes = self.augmenter_.with_size and decoding.constrained
+        allowed = decoding.sizes(self.largest_) if decoding.constrained else None
         own_sizes = self._writer.sizes(texts, decoding) if writes_sizes else None
         found = []
         for at, (key, ones) in enumerate(zip(ids, written, strict=True)):
@@ -188,14 +192,29 @@ class SetGenerator(SetModel):
                 threshold=decoding.threshold,
                 strange=None if self.labels_ is None else strange,
                 sizes=None if own_sizes is None else own_sizes[at],
+                allowed=allowed,
                 calibration=self.calibration_,
                 key=key,
             )
             found.append(prediction)
         return found
 
+    def predict_proba(self, data: Iterable[str] | Data, **changes: Any) -> NDArray[np.float64]:
+        """Return the probability of each label (columns, as in ``classes_``) for each text (rows), from samples.
+
+        Parameters
+        ----------
+        changes
+            As for `predict`. There have to be samples, here or in `decoding`.
+
+        """
+        labels = list(self.classes_)
+        if not self._change(changes).samples:
+            raise ValueError("probabilities come from samples, and none are drawn; give samples=16, say.")
+        return probability_matrix(self.predict(data, **changes), labels)
+
     def calibrate(self, data: Data, *, progress: Progress | None = None, **changes: Any) -> Self:
-        """Learn on dev data what the share of samples that hold a label is worth; then probabilities are calibrated."""
+        """Calibrate the shares of samples on dev data, so that they are probabilities."""
         decoding = self._change(changes)
         if not decoding.samples:
             raise ValueError("calibration is about the shares of samples; ask for some (samples=16, say).")
@@ -207,13 +226,13 @@ class SetGenerator(SetModel):
         self.calibration_ = Calibration.fit(shares, [example.labels for example in examples])
         return self
 
-    def log_likelihood(self, data: Data, *, proposal: str = "topological", **options: Any) -> list[SetLikelihood]:
-        """Give the log2 of the probability that the model writes each example's set, in whatever order.
+    def log_likelihood(self, data: Data, *, proposal: str = DEFAULT_ORDERING, **options: Any) -> list[SetLikelihood]:
+        """Return the log2-probability that the model writes each example's set, in any order.
 
         Parameters
         ----------
         proposal
-            Where orders are drawn from: ``topological``, ``uniform``, ``reversed``, ``frequency`` or ``given``.
+            The distribution that orders are drawn from: one of `registry.proposals`.
         options
             As for `log_likelihoods`: ``samples``, ``max_exact``, ``seed``, ``batch_size`` and more.
 
@@ -233,21 +252,21 @@ class SetGenerator(SetModel):
         skipped: Skipped | None = None,
         progress: Progress | None = None,
     ) -> list[dict[str, SetLikelihood]]:
-        """Give what `log_likelihood` gives for several proposals; no order is scored twice.
+        """Return what `log_likelihood` returns, for several proposals; no order is scored twice.
 
         Parameters
         ----------
         samples
-            How many orders are drawn from each proposal.
+            Number of orders to draw from each proposal.
         max_exact
-            Sets of up to so many labels are summed up exactly.
+            Sets of up to this many labels are summed exactly.
         seed, first_index
             An example's draws depend on the seed and its index (the first one's is `first_index`), and on nothing else;
             sets that are left out have no index.
         batch_size
-            How many orders are scored at once.
+            Number of orders to score at once.
         skipped
-            Where given, sets that cannot be scored are left out and counted here, instead of raising a `DataError`.
+            If given, sets that cannot be scored are left out and counted here instead of raising a `DataError`.
 
         """
         if type(batch_size) is not int or batch_size < 1:
@@ -257,7 +276,7 @@ class SetGenerator(SetModel):
             examples,
             make_score(self._writer, batch_size),
             statistics=self.statistics_,
-            thresholds=self.augmenter.thresholds,
+            thresholds=self.augmenter_.thresholds,
             proposals=proposals,
             samples=samples,
             max_exact=max_exact,
@@ -274,7 +293,7 @@ class SetGenerator(SetModel):
     def score_orders(
         self, data: Data, orders: Sequence[Sequence[Sequence[str]]], *, batch_size: int = 32
     ) -> list[list[float]]:
-        """Give the log2 of the probability that the model writes each of the orders of each example."""
+        """Return the log2-probability that the model writes each of the orders of each example."""
         examples = make_examples(data)
         if len(examples) != len(orders):
             raise ValueError(f"there are {len(examples)} examples, and orders for {len(orders)}.")
@@ -308,21 +327,21 @@ class SetGenerator(SetModel):
         }
 
     def _load_parts(self, folder: Path, card: dict[str, Any]) -> None:
-        self.augmenter.statistics_ = self.statistics_
-        self.labels_ = card["labels"]
-        self.max_label_tokens_ = card["max_label_tokens"]
+        self.augmenter_ = targets.fitted_copy(self.augmenter, self.statistics_)
+        self.labels_ = None if card["labels"] is None else list(check_labels(card["labels"], "labels"))
+        self.max_label_tokens_ = int(card["max_label_tokens"])
         self.calibration_ = None if card["calibration"] is None else Calibration.from_dict(card["calibration"])
         self._writer_of = None
         self.model_, self.tokenizer_ = load_for_generation(str(folder))
 
 
 def _longest(tokenizer: Any, labels: list[str]) -> int:
-    """Give the number of tokens of the longest label, and some more."""
+    """Return the number of tokens of the longest label, plus a margin."""
     return max(map(len, tokenizer([" " + label for label in labels], add_special_tokens=False)["input_ids"])) + 4
 
 
 def as_prediction(written: Written, key: str | int | None) -> Prediction:
-    """Make a prediction of one generation."""
+    """Return one generation as a prediction."""
     return Prediction(
         labels=written.labels,
         size=written.size,

@@ -5,14 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from math import log
 from typing import Any, TypeAlias
 
 import torch
 
 from setaug.errors import ModelError
 from setaug.models.batches import IGNORED, Batch, Item, cut, pad_inputs, pad_rows
-from setaug.models.packing import pack
-from setaug.models.sharing import shared_encoder
+from setaug.models.shared_encoder import shared_encoder
+from setaug.models.shared_prompt import pack
 
 Collate: TypeAlias = Callable[[Sequence[Item]], Batch]
 """Makes a batch of examples with their targets; ``n_targets`` says how many each has."""
@@ -23,7 +24,7 @@ _SPARE = 8
 
 @dataclass(frozen=True, eq=False)
 class Layout(ABC):
-    """Know what one kind of model reads and writes, and where.
+    """How one kind of model reads prompts and writes targets.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Layout(ABC):
 
     @abstractmethod
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
-        """Give the tokens of each text's prompt; also say how many texts were cut off."""
+        """Return the tokens of each text's prompt, and the number of truncated texts."""
 
     @abstractmethod
     def inputs(self, prompts: Sequence[Sequence[int]]) -> Batch:
@@ -50,23 +51,23 @@ class Layout(ABC):
 
     @abstractmethod
     def start(self, inputs: Batch) -> int:
-        """Tell where the output starts in what ``generate`` gives for a batch of prompts."""
+        """Return where the output starts in what ``generate`` returns for a batch of prompts."""
 
     @abstractmethod
     def room(self, n_tokens: int, prompt_length: int) -> int:
-        """Give the number of tokens, or fewer: as many as a model has places for, behind such a prompt."""
+        """Clip a token budget to the positions left after the prompt."""
 
     @abstractmethod
     def collator(self) -> Collate:
-        """Give what makes batches of examples, for this model as it is now."""
+        """Return the function that collates examples, for the model as it is now."""
 
     @abstractmethod
     def run(self, model: Any, batch: Batch) -> Any:
-        """Give the output of a model (this one, or what wraps it) for such a batch, with the mean loss."""
+        """Return the output of the model (or of what wraps it) for a batch, with the mean loss."""
 
     @abstractmethod
     def log_probabilities(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Give the natural logarithm of the probability of each target of a batch."""
+        """Return the natural log-probability of each target of a batch."""
 
     @property
     def prefix(self) -> tuple[int, ...]:
@@ -75,7 +76,7 @@ class Layout(ABC):
         return () if forced is None else (forced,)
 
     def targets(self, texts: Sequence[Sequence[str]]) -> list[list[list[int]]]:
-        """Give the tokens of what is to be written for each example, to the one that ends it."""
+        """Return the tokens of each example's targets, with the end token."""
         flat = [text for each in texts for text in each]
         tokens = iter(self.tokenizer(flat, add_special_tokens=False)["input_ids"] if flat else ())
         return [[self.target(ids) for ids in islice(tokens, len(each))] for each in texts]
@@ -98,7 +99,7 @@ class EncoderDecoder(Layout):
     """The encoder reads a prompt, the decoder writes; all targets of an example share what the encoder read."""
 
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
-        """Give the tokens of each text's prompt, cut off where it is too long."""
+        """Return the tokens of each text's prompt, truncated where it is too long."""
         before, after = self.around_text
         return cut(self.tokenizer, [before + text + after for text in texts], self.max_source_length)
 
@@ -115,11 +116,11 @@ class EncoderDecoder(Layout):
         return n_tokens if self._places is None else min(n_tokens, self._places - 2)
 
     def collator(self) -> Collate:
-        """Give the only way there is."""
+        """Return the only collator there is."""
         return self.collate
 
     def collate(self, items: Sequence[Item]) -> Batch:
-        """Give one row of ``input_ids`` and ``attention_mask`` per example, one row of ``labels`` per target."""
+        """Return one row of ``input_ids`` and ``attention_mask`` per example, one row of ``labels`` per target."""
         return {
             **pad_inputs([item["input_ids"] for item in items], self._pad),
             "n_targets": count_targets(items),
@@ -146,7 +147,7 @@ class Causal(Layout):
     """
 
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
-        """Give the tokens of each text's prompt; a text that is too long is cut off, never the prompt's end."""
+        """Return the tokens of each text's prompt; a long text is truncated, never the prompt's end."""
         if not texts:
             return [], 0
         short = self._cut(texts)
@@ -210,7 +211,7 @@ class Causal(Layout):
 
     @property
     def _first(self) -> int:
-        """Stand for a prompt that the tokenizer makes nothing of."""
+        """The token in place of a prompt that has none."""
         start = self.tokenizer.bos_token_id
         return int(self.model.generation_config.eos_token_id if start is None else start)
 
@@ -248,7 +249,7 @@ class Causal(Layout):
             self.model.train(was_training)
 
     def _trial(self) -> list[Item]:
-        """Give examples of any tokens: a long one, and a short one beside it."""
+        """Return made-up examples: a long one and a short one."""
         generator = torch.Generator().manual_seed(0)
 
         def draw(length: int) -> list[int]:
@@ -265,11 +266,11 @@ class Causal(Layout):
         return self.log_probabilities(self.run(self.model, batch).logits, batch["labels"])
 
     def pack(self, items: Sequence[Item]) -> Batch:
-        """Give one row per example: its prompt, and all of its targets."""
+        """Return one row per example: its prompt and all of its targets."""
         return {**pack(items, self._pad, self.model.dtype), "n_targets": count_targets(items)}
 
     def repeat(self, items: Sequence[Item]) -> Batch:
-        """Give one row per target, each with its prompt."""
+        """Return one row per target, each with its prompt."""
         pairs = [(item["input_ids"], target) for item in items for target in item["targets"]]
         return {
             **pad_inputs([[*prompt, *target] for prompt, target in pairs], self._pad),
@@ -297,12 +298,42 @@ def make_layout(model: Any, tokenizer: Any, **options: Any) -> Layout:
 
 
 def count_targets(items: Sequence[Item]) -> torch.Tensor:
-    """Say how many targets each example has."""
+    """Return the number of targets of each example."""
     return torch.tensor([len(item["targets"]) for item in items])
 
 
 def token_log_probabilities(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Give the natural logarithm of each label's probability; 0 where it is left out."""
+    """Return the natural log-probability of each label; 0 where it is ignored."""
     return -torch.nn.functional.cross_entropy(
         logits.float().transpose(1, 2), labels, reduction="none", ignore_index=IGNORED
     )
+
+
+def training_loss(layout: Layout, model: Any, batch: Batch, objective: str) -> torch.Tensor:
+    """Run a model on a batch of the layout; return the loss that the objective defines."""
+    output = layout.run(model, batch)
+    if objective == "plain":
+        loss: torch.Tensor = output.loss
+        return loss
+    log_p = layout.log_probabilities(output.logits, batch["labels"])
+    return set_loss(log_p, batch["labels"], len(batch["n_targets"]), objective)
+
+
+def set_loss(log_p: torch.Tensor, labels: torch.Tensor, n_examples: int, objective: str) -> torch.Tensor:
+    """Return the negative bound of the sets' log-likelihood, per token, for targets that are drawn orders.
+
+    With p_k the probability of the k-th of an example's K targets, the bound is the mean of log p_k (``elbo``) or the
+    logarithm of the mean of p_k (``iwelbo``). An example's orders are drawn with the same chance 1 / e each, so log e
+    would be added; it does not depend on the model, and is left out. The sum over examples is divided by the sum of
+    their mean numbers of tokens: so ``elbo`` is what the plain loss is for the same targets.
+
+    Parameters
+    ----------
+    log_p, labels
+        The natural logarithm of each target's probability, and its tokens; K rows for each example.
+
+    """
+    each = log_p.reshape(n_examples, -1)
+    n_targets = each.shape[1]
+    bounds = each.mean(dim=1) if objective == "elbo" else each.logsumexp(dim=1) - log(n_targets)
+    return -bounds.sum() * n_targets / (labels != IGNORED).sum()

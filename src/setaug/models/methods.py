@@ -1,41 +1,26 @@
 """The paper's method and its baselines, by name, and the models that are in folders."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.settings import Decoding
 from setaug.errors import ModelError
-from setaug.models.base import SetModel
-from setaug.models.classifier import SetClassifier
-from setaug.models.folder import read_card
-from setaug.models.generator import SetGenerator
-from setaug.models.search import SetSearch
-from setaug.models.settings import TrainingSettings
+from setaug.models import require_torch
+from setaug.models.model_folder import read_card
+from setaug.registry import check_choice
+from setaug.settings import METHODS, Decoding, TrainingSettings
 
+if TYPE_CHECKING:
+    from setaug.models.base import SetModel
 
-@dataclass(frozen=True, kw_only=True)
-class Method:
-    """Say what a method is trained on."""
-
-    ordering: str = "given"
-    one_order: bool = False
-    writes_size: bool = True
-    """Whether it writes sizes, where nothing else is said."""
-    model: type[SetModel] = SetGenerator
-
-
-METHODS = {
-    "setaug": Method(ordering="topological"),
-    "seq2seq": Method(ordering="random", one_order=True, writes_size=False),
-    "random": Method(ordering="random"),
-    "frequency": Method(ordering="frequency"),
-    "reversed": Method(ordering="reversed"),
-    "classifier": Method(model=SetClassifier, writes_size=False),
-    "set-search": Method(model=SetSearch, writes_size=False),
+KINDS = {
+    "generator": "setaug.models.generator:SetGenerator",
+    "classifier": "setaug.models.classifier:SetClassifier",
+    "set-search": "setaug.models.search:SetSearch",
 }
-KINDS = {model.kind: model for model in (SetGenerator, SetClassifier, SetSearch)}
+"""The kinds of models, and the classes that are imported for them."""
 
 
 def make_model(
@@ -47,31 +32,31 @@ def make_model(
     training: TrainingSettings | None = None,
     decoding: Decoding | None = None,
     vocabulary: Any = "closed",
-) -> SetModel:
-    """Make the model that a method stands for.
+) -> "SetModel":
+    """Return the unfitted model of a method.
 
     Parameters
     ----------
     size
-        Whether it writes the set's size in front; None leaves it to the method.
+        Whether the set's size is written first; None for the method's default.
     augmenter
-        Everything about orders but the ordering itself, which the method decides.
+        All parameters of the orders except the ordering, which depends on the method.
 
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    check_choice("method", method, METHODS)
     chosen = METHODS[method]
     base = augmenter or SetAugmenter()
-    if chosen.model is not SetGenerator and size:
+    if chosen.model != "generator" and size:
         raise ValueError(f"the method {method} writes no sizes.")
-    if chosen.model is SetClassifier and vocabulary != "closed":
+    if chosen.model == "classifier" and vocabulary != "closed":
         raise ValueError("a classifier knows the labels of the training data only, so vocabulary must be closed.")
-    if chosen.model is SetClassifier:
-        return SetClassifier(model, template=base.template, training=training)
+    make: Any = _class_of(chosen.model)
+    if chosen.model == "classifier":
+        return make(model, template=base.template, training=training)  # type: ignore[no-any-return]
     writes_size = chosen.writes_size if size is None else size
-    return chosen.model(
+    return make(  # type: ignore[no-any-return]
         model,
-        augmenter=replace(base, ordering=chosen.ordering, size=writes_size),
+        augmenter=replace(base, ordering=chosen.ordering, with_size=writes_size),
         one_order=chosen.one_order,
         vocabulary=vocabulary,
         training=training,
@@ -79,9 +64,17 @@ def make_model(
     )
 
 
-def load_model(folder: str | Path) -> SetModel:
-    """Load any model that ``setaug train`` wrote."""
-    kind = read_card(folder)["kind"]
-    if kind not in KINDS:
-        raise ModelError(f"{folder} holds a model of the kind {kind!r}, which this version does not know.")
-    return KINDS[kind].from_pretrained(folder)
+def load_model(folder: str | Path) -> "SetModel":
+    """Load any model that ``setaug train`` wrote; a folder without one is refused before torch is imported."""
+    require_torch()
+    card = read_card(folder)
+    if card["kind"] not in KINDS:
+        raise ModelError(f"{folder} holds a model of the kind {card['kind']!r}, which this version does not know.")
+    return _class_of(card["kind"]).from_card(folder, card)
+
+
+def _class_of(kind: str) -> "type[SetModel]":
+    require_torch()
+    module, _, name = KINDS[kind].partition(":")
+    found: type[SetModel] = getattr(import_module(module), name)
+    return found

@@ -1,11 +1,13 @@
 """Load pretrained models by hub name or folder: safetensors only, no remote code, one clear sentence on failure."""
 
 import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -15,11 +17,10 @@ from transformers import (
     AutoTokenizer,
     GenerationConfig,
 )
+from transformers.utils import logging
 
-from setaug.errors import ModelError
-
-_FAILURES = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, ImportError, SafetensorError)
-"""What transformers raises for a model that is missing, broken or of another kind."""
+from setaug.errors import MissingExtraError, ModelError
+from setaug.models.contents import check_contents, first_line
 
 _WEIGHTS = {"use_safetensors": True, "dtype": torch.float32}
 """No pickles; and full precision, which training needs, however the weights are stored."""
@@ -34,7 +35,7 @@ def load_for_generation(name: str) -> tuple[Any, Any]:
 
 
 def _kind(name: str, config: Any) -> Any:
-    """Find out what a model is; transformers would also take encoders for causal models."""
+    """Return the class for a model; transformers would also accept encoders as causal models."""
     if getattr(config, "is_encoder_decoder", False):
         return AutoModelForSeq2SeqLM
     is_encoder = type(config) in AutoModelForMaskedLM._model_mapping and not getattr(config, "is_decoder", False)
@@ -47,7 +48,7 @@ def _kind(name: str, config: Any) -> Any:
 
 
 def _settle(name: str, model: Any, tokenizer: Any) -> None:
-    """Settle which tokens start, end and fill a target, and drop settings of another task (a summary's length, say)."""
+    """Set the start, end and padding tokens, and drop generation settings of another task (a summary's length, say)."""
     settings, config = model.generation_config, model.config
     ends = settings.eos_token_id
     end = ends[0] if isinstance(ends, list) else ends
@@ -73,14 +74,14 @@ def _first(token: int | None, config: Any, name: str, *others: int | None) -> in
 
 def load_for_classification(name: str, labels: list[str]) -> tuple[Any, Any]:
     """Load an encoder or encoder-decoder with a new head that scores each label, and its tokenizer."""
-    options = {
+    head = {
         "num_labels": len(labels),
         "id2label": dict(enumerate(labels)),
         "label2id": {label: at for at, label in enumerate(labels)},
         "problem_type": "multi_label_classification",
-        "ignore_mismatched_sizes": True,
     }
-    return _load(name, AutoModelForSequenceClassification, **_WEIGHTS, **options), load_tokenizer(name)
+    model = _load_model(name, AutoModelForSequenceClassification, head, ignore_mismatched_sizes=True)
+    return model, load_tokenizer(name)
 
 
 def load_saved_classifier(folder: str) -> tuple[Any, Any]:
@@ -94,11 +95,25 @@ def load_tokenizer(name: str) -> Any:
 
 
 def _load_whole(name: str, kind: Any) -> Any:
-    """Load a model; where weights are missing, transformers would draw them at random."""
-    model, told = _load(name, kind, output_loading_info=True, **_WEIGHTS)
+    """Load a model; raise if weights are missing, which transformers would initialize at random."""
+    model, told = _load_model(name, kind, {}, output_loading_info=True)
     if missing := sorted(told["missing_keys"]):
         raise ModelError(f"cannot load {name}: {len(missing)} weights are missing, such as {missing[0]}.")
     return model
+
+
+def _load_model(name: str, kind: Any, head: dict[str, Any], **options: Any) -> Any:
+    """Load a model with a fixed attention implementation; its folder could name code to download."""
+    config = _load(name, AutoConfig, **head)
+    config._attn_implementation = _attention(kind, config)
+    return _load(name, kind, config=config, **_WEIGHTS, **options)
+
+
+def _attention(kind: Any, config: Any) -> str:
+    """Return PyTorch's attention, or the plain one for models without it."""
+    found = kind._model_mapping.get(type(config), ())
+    classes = found if isinstance(found, tuple) else (found,)
+    return "sdpa" if all(one._supports_sdpa for one in classes) else "eager"
 
 
 def _load(name: str, kind: Any, **options: Any) -> Any:
@@ -106,20 +121,50 @@ def _load(name: str, kind: Any, **options: Any) -> Any:
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise ModelError(f"the folder {name} holds no model: config.json is missing.")
+        check_contents(folder)
         _check_config(folder / "config.json")
     elif folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ModelError(f"there is no model folder {name}.")
     try:
         return kind.from_pretrained(name, trust_remote_code=False, **options)
-    except _FAILURES as error:
-        first_line = str(error).strip().partition("\n")[0]
-        raise ModelError(f"cannot load {name}: {first_line or type(error).__name__}") from None
+    except Exception as error:  # transformers and what it calls raise all kinds on files that are broken
+        raise ModelError(f"cannot load {name}: {first_line(error)}.") from None
 
 
 def _check_config(path: Path) -> None:
     try:
         config = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from None
     if not isinstance(config, dict) or "model_type" not in config:
         raise ModelError(f"{path} names no model_type, so it is no model of transformers.")
+
+
+def add_adapters(model: Any, rank: int) -> Any:
+    """Add LoRA adapters of this rank to all linear layers; only they are trained."""
+    try:
+        from peft import LoraConfig, TaskType, get_peft_model
+    except ImportError:
+        raise MissingExtraError("Training adapters", "train") from None
+    task = TaskType.SEQ_2_SEQ_LM if model.config.is_encoder_decoder else TaskType.CAUSAL_LM
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.05, target_modules="all-linear", task_type=task)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="fan_in_fan_out is set to False")  # GPT-2; peft sees to it itself
+        return get_peft_model(model, config)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let transformers log errors only, without progress bars, inside this context."""
+    level = logging.get_verbosity()
+    had_bars = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Version v4.12.0 introduces a better way")  # about the loss
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if had_bars:
+            logging.enable_progress_bar()

@@ -1,32 +1,30 @@
-"""Several processes that train one model (``accelerate launch``): one of them writes, and all agree."""
+"""Training in several processes (``accelerate launch``): the main one writes, and all share its results."""
 
 import os
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
-import torch
-
 from setaug.errors import SetAugError
 
 Outcome = TypeVar("Outcome")
 
 _PATIENCE = timedelta(minutes=30)
-"""How long a process waits for the others; as long as transformers' Trainer lets it."""
+"""How long a process waits for the others; the default of transformers' Trainer."""
 
 
 def n_processes() -> int:
-    """Ask the launcher, since torch knows only once the processes are connected."""
+    """Return the number of processes that the launcher started; torch knows it only once they are connected."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def is_main_process() -> bool:
-    """Tell whether this process is the one that writes files and tells how it goes."""
+    """Return whether this is the main process, which writes files and reports progress."""
     return n_processes() == 1 or os.environ.get("RANK", "0") == "0"
 
 
 def by_main(do: Callable[[], Outcome]) -> Outcome:
-    """Wait for all processes; let the main one do something, and give all its outcome, or raise its error in all."""
+    """Wait for all processes, run a function in the main one, and return its result (or raise its error) in all."""
     if n_processes() == 1:
         return do()
     _connect().wait_for_everyone()
@@ -37,7 +35,7 @@ def by_main(do: Callable[[], Outcome]) -> Outcome:
 
 
 def from_main(value: Outcome) -> Outcome:
-    """Give what the main process has; each may have come to something a little different."""
+    """Return the main process's value in all processes."""
     if n_processes() == 1:
         return value
     from accelerate.utils import broadcast_object_list
@@ -48,7 +46,7 @@ def from_main(value: Outcome) -> Outcome:
 
 
 def whole_weights(model: Any) -> dict[str, Any] | None:
-    """Put the weights of a model together that are spread over the processes (FSDP); None where each has them all."""
+    """Gather weights that are sharded over processes (FSDP); None if each process has them all."""
     if n_processes() == 1:
         return None
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
@@ -60,6 +58,7 @@ def whole_weights(model: Any) -> dict[str, Any] | None:
 
 
 def _connect() -> Any:
+    import torch
     from accelerate import PartialState
 
     return PartialState(cpu=not torch.accelerator.is_available(), timeout=_PATIENCE)

@@ -25,7 +25,7 @@ _SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Say how large a model is that starts from nothing."""
+    """The size of a model from scratch."""
 
     width: int
     layers: int

@@ -1,17 +1,18 @@
-"""The paper's SET SEARCH: learn to write one label at a time, and take all different ones that a beam search finds."""
+"""The paper's SET SEARCH: learn to write one label at a time, and return all that a beam search finds."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from setaug.decoding.settings import Decoding
+from setaug.analysis.likelihood import SetLikelihood
+from setaug.augmenter import SetAugmenter
+from setaug.codec import repeats
 from setaug.errors import ModelError
 from setaug.examples import Data, Example, make_texts
-from setaug.likelihood import SetLikelihood
 from setaug.models import targets
 from setaug.models.generator import SetGenerator
-from setaug.models.settings import Progress
 from setaug.predictions import Prediction
+from setaug.settings import Decoding, Progress, TrainingSettings
 
 
 class SetSearch(SetGenerator):
@@ -23,13 +24,32 @@ class SetSearch(SetGenerator):
 
     kind: ClassVar[str] = "set-search"
 
+    def __init__(
+        self,
+        model: str = "tiny",
+        *,
+        augmenter: SetAugmenter | None = None,
+        one_order: bool = False,
+        vocabulary: str | Sequence[str] = "closed",
+        training: TrainingSettings | None = None,
+        decoding: Decoding | None = None,
+    ) -> None:
+        super().__init__(
+            model,
+            augmenter=augmenter or SetAugmenter(with_size=False),
+            one_order=one_order,
+            vocabulary=vocabulary,
+            training=training,
+            decoding=decoding,
+        )
+
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
-        """Give each label by itself."""
-        return targets.each_label(self.augmenter, examples, epoch)
+        """Return each label by itself."""
+        return targets.each_label(self.augmenter_, examples, epoch)
 
     def _check(self) -> None:
         super()._check()
-        if self.augmenter.size:
+        if self.augmenter.with_size:
             raise ValueError("set search writes one label at a time, so it writes no sizes.")
         if self.training.fresh_orders:
             raise ValueError("set search has no orders that could be fresh in each epoch.")
@@ -53,13 +73,12 @@ class SetSearch(SetGenerator):
         return [self._unite(ones, key) for ones, key in zip(found, keys, strict=True)]
 
     def log_likelihoods(self, data: Data, **options: Any) -> list[dict[str, SetLikelihood]]:
-        """Refuse: labels are written one at a time, and nothing says when a set is complete."""
+        """Raise a `ModelError`: labels are written one at a time, and nothing marks a set as complete."""
         raise ModelError("set search writes one label at a time, so it gives sets no likelihood.")
 
     def _unite(self, ones: list[Any], key: str | int | None) -> Prediction:
         written = [label for one in ones for label in one.labels]
         labels = tuple(dict.fromkeys(written))
         unknown = tuple(dict.fromkeys(label for one in ones for label in one.unknown))
-        repeated = tuple(label for at, label in enumerate(written) if label in written[:at])
         malformed = tuple(part for one in ones for part in one.malformed)
-        return Prediction(labels=labels, repeated=repeated, unknown=unknown, malformed=malformed, id=key)
+        return Prediction(labels=labels, repeated=repeats(written), unknown=unknown, malformed=malformed, id=key)

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback, TrainerState
 
 from setaug.errors import ModelError
-from setaug.files import open_output
 from setaug.models.batches import IGNORED, Batch, LengthGroups, Shares
-from setaug.models.folder import MARK, last_checkpoint
+from setaug.models.contents import reading_checkpoint, writing
+from setaug.models.model_folder import last_checkpoint, mark_whole
 from setaug.models.processes import from_main
-from setaug.models.settings import PRECISIONS, Progress, TrainingSettings
+from setaug.settings import PRECISIONS, Progress, TrainingSettings
+from setaug.storage import open_output
 
 _N_LEARNT = "n_learnt"
 """How many tokens of a batch (for a classifier, labels) are learnt."""
@@ -51,7 +53,7 @@ class SetTrainer(Trainer):
         self.remove_callback(PrinterCallback)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Give the batches of this process."""
+        """Return the batches of this process."""
         pin = self.args.dataloader_pin_memory
         return DataLoader(self._data, batch_sampler=self._shares, collate_fn=self._collate, pin_memory=pin)
 
@@ -63,7 +65,7 @@ class SetTrainer(Trainer):
     def get_batch_samples(
         self, epoch_iterator: Iterator[Batch], num_batches: int, device: torch.device
     ) -> tuple[list[Batch], torch.Tensor]:
-        """Give the batches of an update, and how many tokens are learnt from those of all processes."""
+        """Return the batches of an update, and the number of tokens learnt from in all processes."""
         batches = list(islice(epoch_iterator, num_batches))
         n_learnt = torch.stack([batch[_N_LEARNT] for batch in batches]).sum()
         total: torch.Tensor = self.accelerator.reduce(n_learnt.to(device), reduction="sum")
@@ -72,13 +74,20 @@ class SetTrainer(Trainer):
     def compute_loss(
         self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """Give a batch's share in the mean over all tokens of an update; processes are averaged, so theirs are more."""
+        """Return a batch's share of the mean over all tokens of an update, scaled since processes are averaged."""
         share: torch.Tensor = inputs.pop(_N_LEARNT) / num_items_in_batch * self.args.world_size
         return self._loss(model, inputs) * share
 
     def has_stopped(self, checkpoint: Path) -> bool:
-        """Tell whether patience had run out at a checkpoint; if so, take the best model (training would go on)."""
+        """Return whether patience had run out at a checkpoint; if so, load the best model."""
+        with reading_checkpoint(checkpoint):
+            return self._has_stopped(checkpoint)
+
+    def _has_stopped(self, checkpoint: Path) -> bool:
         state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        counts = (state.global_step, state.max_steps, state.num_train_epochs)
+        if not all(type(count) is int and count > 0 for count in counts):
+            raise ValueError("its state counts no steps")
         stopping = state.stateful_callbacks.get(EarlyStoppingCallback.__name__)
         if stopping is None:
             return False
@@ -90,6 +99,35 @@ class SetTrainer(Trainer):
         self._load_best_model()
         return True
 
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        with reading_checkpoint(Path(resume_from_checkpoint)):
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+
+    def _issue_warnings_after_load(self, load_result: Any) -> None:
+        """Raise for weights that are missing; those that are tied to others are saved once."""
+        assert self.model is not None
+        weights = self.model.state_dict()
+        loaded = {weights[name].data_ptr() for name in weights.keys() - set(load_result.missing_keys)}
+        if missing := [name for name in load_result.missing_keys if weights[name].data_ptr() not in loaded]:
+            raise ValueError(f"{len(missing)} weights are missing, such as {missing[0]}")
+        super()._issue_warnings_after_load(load_result)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        with reading_checkpoint(Path(checkpoint or "")):
+            super()._load_optimizer_and_scheduler(checkpoint)
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        with reading_checkpoint(Path(checkpoint or "")):
+            super()._load_rng_state(checkpoint)
+
+    def _load_best_model(self) -> None:
+        with reading_checkpoint(Path(str(self.state.best_model_checkpoint))):
+            super()._load_best_model()
+
+    def _load_callback_state(self) -> None:
+        with reading_checkpoint(Path(str(self.args.output_dir))):
+            super()._load_callback_state()
+
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Score the sets that the model generates for the dev data."""
         assert self._score is not None
@@ -100,13 +138,14 @@ class SetTrainer(Trainer):
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Save, mark as whole, and only then remove older ones."""
-        super()._save_checkpoint(model, trial)
+        with writing(Path(str(self.args.output_dir))):
+            super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()  # each writes the state of its random numbers
         if not self.args.should_save:
             return
         folder = Path(str(self.args.output_dir))
         newest = folder / f"checkpoint-{self.state.global_step}"
-        (newest / MARK).touch()
+        mark_whole(newest)
         best = Path(self.state.best_model_checkpoint or newest).name
         for other in folder.glob("checkpoint-*"):
             if other.name not in (best, newest.name):
@@ -114,7 +153,7 @@ class SetTrainer(Trainer):
 
 
 class _Epochs(TrainerCallback):
-    """Say which epoch comes; accelerate would not, where it wraps the data (to skip batches)."""
+    """Set the epoch; accelerate does not where it wraps the data (to skip batches)."""
 
     def __init__(self, *parts: Any) -> None:
         self._parts = parts
@@ -125,7 +164,7 @@ class _Epochs(TrainerCallback):
             torch.manual_seed(args.seed + args.process_index)
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Tell the data and its order."""
+        """Set the epoch of the data and of its order."""
         for part in self._parts:
             part.begin_epoch(int(state.epoch or 0))
 
@@ -140,7 +179,7 @@ class _Recorder(TrainerCallback):
         """Drop what an earlier run wrote after the checkpoint from which this one goes on."""
         _find_best(state, args.output_dir)
         if state.is_world_process_zero:
-            kept = [line for line in _lines(self._path) if json.loads(line)["step"] <= state.global_step]
+            kept = [line for line in _lines(self._path) if _step(line) <= state.global_step]
             with open_output(self._path) as stream:
                 stream.write("".join(f"{line}\n" for line in kept).encode())
 
@@ -176,11 +215,19 @@ def _find_best(state: Any, folder: str) -> None:
         state.best_model_checkpoint = os.path.join(folder, f"checkpoint-{state.best_global_step}")
 
 
+def _step(line: str) -> float:
+    """Return the step of a line of metrics; of one that is damaged, a step that no run reaches."""
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return inf
+
+
 def _lines(path: Path) -> list[str]:
-    """Give the whole lines of a file; the last one may be cut off."""
+    """Return the complete lines of a file; the last one may be truncated."""
     if not path.exists():
         return []
-    return [line for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line]
+    return [line for line in path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1] if line]
 
 
 def train(
@@ -196,12 +243,12 @@ def train(
     resume: bool,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Train a model in place; give the record of the run.
+    """Train a model in place; return the record of the run.
 
     Parameters
     ----------
     loss
-        Give the mean loss of a model (which may be wrapped) on a batch.
+        Returns the mean loss of a model (which may be wrapped) on a batch.
     score
         Score the model on dev data; the checkpoint with the highest ``f1`` is the one that remains.
     folder

@@ -1,22 +1,25 @@
 """The method: label sets in, orders out (paper, section 3.1)."""
 
+from setaug.orders.arrays import SetBatch
 from setaug.orders.edges import EdgeTable, Thresholds
-from setaug.orders.extensions import Extensions
 from setaug.orders.graph import Edge, OrderGraph
-from setaug.orders.orderings import ORDERINGS, SAMPLERS, OrderBatch, Ordering, make_ordering
-from setaug.orders.statistics import LabelStatistics, SetBatch
-from setaug.orders.streams import Stream
+from setaug.orders.linear_extensions import LinearExtensions
+from setaug.orders.orderings import OrderBatch, Ordering, OrderingInputs, make_ordering
+from setaug.orders.rng import Stream
+from setaug.orders.statistics import LabelStatistics
+from setaug.registry import ORDERINGS, SAMPLERS
 
 __all__ = [
     "ORDERINGS",
     "SAMPLERS",
     "Edge",
     "EdgeTable",
-    "Extensions",
     "LabelStatistics",
+    "LinearExtensions",
     "OrderBatch",
     "OrderGraph",
     "Ordering",
+    "OrderingInputs",
     "SetBatch",
     "Stream",
     "Thresholds",

@@ -5,28 +5,25 @@ in the difference of the two conditional log-probabilities the joint probability
 
     n_ab * n > 2**min_pmi * n_a * n_b    and    n_a > min_ratio * n_b
 
-Counts are whole numbers and are compared as such: a difference of logarithms would turn ties into edges.
+Counts are integers and are compared as integers: a difference of logarithms would turn ties into edges.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints: TypeAlias = NDArray[np.int64]
-Keys: TypeAlias = NDArray[np.uint64]
+from setaug.orders.arrays import Ints, Keys, Mask, freeze, pack_keys, unpack_keys
+
 Number: TypeAlias = int | float | Fraction
-SHIFT = np.uint64(32)
-LOW = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Thresholds:
-    """Say how dependent and how unlike in frequency two labels must be to have a fixed order.
+    """How dependent, and how different in frequency, two labels must be to have a fixed order.
 
     Parameters
     ----------
@@ -58,7 +55,7 @@ class Thresholds:
             raise ValueError(f"min_pmi must be a number of bits between -1000 and 1000, got {self.min_pmi}.")
 
     def exceeds_pmi(self, n_both: int, n_a: int, n_b: int, n_sets: int) -> bool:
-        """Tell whether the pmi of two labels is above `min_pmi`."""
+        """Return whether the pmi of two labels is above `min_pmi`, exactly."""
         if n_both == 0:
             return False
         above, below = n_both * n_sets, n_a * n_b
@@ -76,12 +73,20 @@ class Thresholds:
                 return difference > 0
             digits *= 2
 
+    def pmi_mask(self, n_both: Ints, n_a: Ints, n_b: Ints, n_sets: int) -> Mask:
+        """Return `exceeds_pmi` for many label pairs at once; floats decide all but the close ones."""
+        share = n_both * (n_sets / 2.0 ** float(self._pmi)) / (n_a.astype(float) * n_b.astype(float))
+        result: Mask = share > 1
+        for close in np.flatnonzero(np.abs(share - 1) < 1e-9):
+            result[close] = self.exceeds_pmi(int(n_both[close]), int(n_a[close]), int(n_b[close]), n_sets)
+        return result
+
     def exceeds_ratio(self, n_later: int, n_earlier: int) -> bool:
-        """Tell whether one label is more than `min_ratio` times as frequent as another."""
+        """Return whether one label is more than `min_ratio` times as frequent as another."""
         return n_later * self._ratio.denominator > n_earlier * self._ratio.numerator
 
     def bounds(self, counts: Ints) -> Ints:
-        """Give each count, and beside it the largest count that is *not* more than `min_ratio` times as large."""
+        """Return two columns: each count, and the largest count that is *not* more than `min_ratio` times as large."""
         numerator, denominator = self._ratio.numerator, self._ratio.denominator
         if int(counts.max(initial=1)) * numerator < 1 << 63:
             return np.stack([counts, counts * np.int64(numerator) // np.int64(denominator)], axis=1)
@@ -91,21 +96,12 @@ class Thresholds:
         return np.stack([counts, floors[which]], axis=1)
 
     def sure_cap(self, n_sets: int) -> float:
-        """Give a bound: labels that occur together at all and whose counts' product is below it exceed `min_pmi`."""
+        """Return a bound: co-occurring labels whose counts have a product below it always exceed `min_pmi`."""
         return float(n_sets * 2.0 ** -float(self._pmi) * (1 - 1e-9))
-
-    def exceed_pmi(self, n_both: Ints, n_a: Ints, n_b: Ints, n_sets: int) -> NDArray[np.bool_]:
-        """Tell for many pairs at once, exactly, whether their pmi is above `min_pmi`."""
-        scale = 2.0 ** float(self._pmi)
-        share = n_both * (float(n_sets) / scale) / (n_a.astype(float) * n_b.astype(float))
-        result: NDArray[np.bool_] = share > 1
-        for close in np.flatnonzero(np.abs(share - 1) < 1e-9):
-            result[close] = self.exceeds_pmi(int(n_both[close]), int(n_a[close]), int(n_b[close]), n_sets)
-        return result
 
 
 def _as_fraction(name: str, value: Number) -> Fraction:
-    """Read a number as it is written: 1.2 is 6/5, so that 6 is not more than 1.2 times 5."""
+    """Return a number as it is written: 1.2 is 6/5, so that 6 is not more than 1.2 times 5."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.number):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     try:
@@ -114,32 +110,26 @@ def _as_fraction(name: str, value: Number) -> Fraction:
         raise ValueError(f"{name} must be a finite number, got {value}.") from None
 
 
-def fixed(*arrays: NDArray[Any]) -> None:
-    """Let arrays change no more; compiled loops are compiled for one sort of arrays, then, and not for each mixture."""
-    for array in arrays:
-        array.flags.writeable = False
-
-
 @dataclass(frozen=True, slots=True)
 class EdgeTable:
-    """Hold what the compiled loops need to tell whether one label goes before another."""
+    """The edges between labels, as arrays for the compiled loops."""
 
     bounds: Ints
-    """For each label its count, and the largest count of another label that gives no edge from it."""
+    """Per label: its count, and the largest count of another label to which it has no edge."""
     keys: Keys
-    """The edges that are looked up: first label's id * 2**32 + second label's."""
+    """The edges that are looked up, packed: from the first label to the second."""
     n_both: Ints
     """How many sets hold both labels of each of these edges."""
     cap: float = 0.0
-    """Labels of one set whose counts' product is below this have an edge that need not be looked up.
+    """Labels of one set whose counts have a product below `cap` have an edge that need not be looked up.
     Zero unless each set occurs in the data that was counted."""
 
     def __post_init__(self) -> None:
-        fixed(self.bounds, self.keys, self.n_both)
+        freeze(self.bounds, self.keys, self.n_both)
 
     @classmethod
     def joined(cls, tables: Iterable["EdgeTable"]) -> "EdgeTable":
-        """Make one table of several, at least one, that differ in their edges alone."""
+        """Join tables, at least one, that differ only in their edges."""
         first, *others = tables
         keys = [first.keys, *(table.keys for table in others)]
         n_both = [first.n_both, *(table.n_both for table in others)]
@@ -149,13 +139,12 @@ class EdgeTable:
 def edges_among(
     pairs: Keys, n_both: Ints, counts: Ints, n_sets: int, thresholds: Thresholds, *, cap: float = 0.0
 ) -> EdgeTable:
-    """Find the edges among counted pairs of labels (keys as `kernels.pair_keys` makes them)."""
-    low, high = (pairs >> SHIFT).astype(np.int64), (pairs & LOW).astype(np.int64)
+    """Return the edges among counted label pairs (keys as `kernels.pair_keys` makes them)."""
+    low, high = unpack_keys(pairs)
     first = np.where(counts[low] <= counts[high], low, high)
     then = low + high - first
     bounds = thresholds.bounds(counts)
     unlike = counts[then] > bounds[first, 1]
     first, then, n_both = first[unlike], then[unlike], n_both[unlike]
-    dependent = thresholds.exceed_pmi(n_both, counts[first], counts[then], n_sets)
-    keys = first[dependent].astype(np.uint64) << SHIFT | then[dependent].astype(np.uint64)
-    return EdgeTable(bounds, keys, n_both[dependent], cap)
+    dependent = thresholds.pmi_mask(n_both, counts[first], counts[then], n_sets)
+    return EdgeTable(bounds, pack_keys(first[dependent], then[dependent]), n_both[dependent], cap)

@@ -7,19 +7,20 @@ from math import inf, log2
 
 import numpy as np
 
-from setaug.orders.edges import LOW, SHIFT, Thresholds
-from setaug.orders.extensions import Extensions
-from setaug.orders.orderings import SAMPLERS
+from setaug.orders.arrays import unpack_keys
+from setaug.orders.edges import Thresholds
+from setaug.orders.linear_extensions import LinearExtensions
+from setaug.orders.rng import Stream
 from setaug.orders.statistics import LabelStatistics
-from setaug.orders.streams import Stream
+from setaug.registry import DEFAULT_SAMPLER, SAMPLERS, check_choice
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Say that one label is written before another, and why."""
+    """One label is written before another, and why."""
 
     before: str
-    """The more specific label: it is the rarer one, and says much about the other."""
+    """The more specific label: rarer, and informative about the other."""
     after: str
     """The more general label."""
     n_both: int = field(default=0, compare=False)
@@ -32,14 +33,14 @@ class Edge:
 
 @dataclass(frozen=True)
 class OrderGraph:
-    """Hold the labels of a set and the edges between them.
+    """The labels of a set and the edges between them.
 
     Parameters
     ----------
     labels
-        The labels, in the order in which they were given.
+        The labels, in the given order.
     edges
-        Which label goes before which. They must not form a cycle; those of Algorithm 1 never do.
+        Which label goes before which, without a cycle; Algorithm 1 makes none.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class OrderGraph:
     def of_set(
         cls, labels: Iterable[str], statistics: LabelStatistics, thresholds: Thresholds | None = None
     ) -> "OrderGraph":
-        """Build the graph of one set (Algorithm 1, lines 1 to 6)."""
+        """Return the graph of one set (Algorithm 1, lines 1 to 6)."""
         if isinstance(labels, str):
             raise TypeError(f"expected a set of labels, got the string {labels!r}.")
         thresholds = thresholds or Thresholds()
@@ -77,10 +78,9 @@ class OrderGraph:
     def of_space(
         cls, statistics: LabelStatistics, thresholds: Thresholds | None = None, *, top: int | None = None
     ) -> "OrderGraph":
-        """Build the graph over the whole label space, its edges sorted from frequent to rare.
+        """Return the graph over the whole label space, its edges sorted from frequent to rare.
 
-        With `top`, go through the edges from frequent to rare and keep those that touch at most so many labels in all,
-        and no label without an edge.
+        With `top`, keep the most frequent edges that together touch at most `top` labels, and drop labels without one.
         """
         thresholds = thresholds or Thresholds()
         if top is None:
@@ -100,29 +100,29 @@ class OrderGraph:
     def around(
         cls, label: str, statistics: LabelStatistics, thresholds: Thresholds | None = None, *, top: int = 30
     ) -> "OrderGraph":
-        """Build the graph of a label and its neighbours: those that it stands with most often, at most so many in all.
+        """Return the graph of a label and its most frequent neighbours, at most `top` labels in all.
 
-        All edges among them are in it, not only those of the label.
+        All edges among these labels are included, not only those of the label.
         """
         thresholds = thresholds or Thresholds()
         table = statistics.edges(thresholds)
         center = statistics.ids.get(label, -1)
-        first, then = table.keys >> SHIFT, table.keys & LOW
+        first, then = unpack_keys(table.keys)
         touching = np.flatnonzero((first == center) | (then == center))
-        others = np.where(first[touching] == center, then[touching], first[touching]).astype(np.int64).tolist()
+        others = np.where(first[touching] == center, then[touching], first[touching]).tolist()
         strength = table.n_both[touching].tolist()
         names = statistics.labels
         ranked = sorted(zip(strength, others, strict=True), key=lambda pair: (-pair[0], names[pair[1]]))
         return cls.of_set([label, *(names[at] for _, at in ranked[: top - 1])], statistics, thresholds)
 
     @cached_property
-    def _extensions(self) -> Extensions:
+    def _extensions(self) -> LinearExtensions:
         place = {label: at for at, label in enumerate(self.labels)}
-        return Extensions(len(self.labels), [(place[edge.before], place[edge.after]) for edge in self.edges])
+        return LinearExtensions(len(self.labels), [(place[edge.before], place[edge.after]) for edge in self.edges])
 
     @property
     def n_orders(self) -> int | None:
-        """The exact number of orders that the graph allows; None where it is too large a graph to count them."""
+        """The exact number of orders that the graph allows; None where the graph is too large to count them."""
         return self._extensions.count
 
     @property
@@ -131,7 +131,7 @@ class OrderGraph:
         return None if self.n_orders is None else log2(self.n_orders)
 
     def allows(self, order: Iterable[str]) -> bool:
-        """Tell whether an order holds each label once and breaks no edge."""
+        """Return whether an order holds each label once and breaks no edge."""
         names = tuple(order)
         place = {label: at for at, label in enumerate(names)}
         if len(place) != len(names) or place.keys() != set(self.labels):
@@ -139,55 +139,29 @@ class OrderGraph:
         return all(place[edge.before] < place[edge.after] for edge in self.edges)
 
     def draw(
-        self,
-        n: int = 1,
-        *,
-        seed: int | np.random.Generator = 0,
-        sampler: str = "uniform",
-        distinct: bool = False,
+        self, n: int = 1, *, seed: int | np.random.Generator = 0, sampler: str = DEFAULT_SAMPLER, distinct: bool = False
     ) -> list[tuple[str, ...]]:
         """Draw orders that the graph allows.
 
         Parameters
         ----------
-        n
-            How many.
         seed
-            A whole number, or a numpy generator to take one from.
+            An integer, or a numpy generator to draw one from.
         sampler
-            ``uniform``: each order with exactly the same chance; ``quick``: any label whose turn it may be, again and
-            again, which is not uniform.
+            ``uniform``: each order with exactly the same probability; ``quick``: as a random topological sort, which is
+            not uniform.
         distinct
-            Whether no order may come again before all have come.
+            Whether no order may repeat before all have occurred.
 
         """
-        if sampler not in SAMPLERS:
-            raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {sampler!r}.")
+        check_choice("sampler", sampler, SAMPLERS)
         stream = Stream(int(seed.integers(1 << 62)) if isinstance(seed, np.random.Generator) else seed)
         drawn = self._extensions.draw_many(n, stream, quick=sampler == "quick", distinct=distinct)
         return [tuple(self.labels[i] for i in order) for order in drawn]
 
-    def to_dot(self) -> str:
-        """Draw the graph in Graphviz's language."""
-        from setaug.orders.pictures import dot
-
-        return dot(self.labels, self.edges)
-
-    def to_mermaid(self) -> str:
-        """Draw the graph in Mermaid's language, which Markdown pages show."""
-        from setaug.orders.pictures import mermaid
-
-        return mermaid(self.labels, self.edges)
-
-    def to_svg(self) -> str:
-        """Draw the graph as a picture, from specific on the left to general on the right."""
-        from setaug.orders.pictures import svg
-
-        return svg(self.labels, self.edges)
-
 
 def strongest_edges(statistics: LabelStatistics, thresholds: Thresholds) -> Iterator[Edge]:
-    """Give the edges of the label space, those first whose labels stand together most often; ties by name."""
+    """Yield the edges of the label space, the most frequently co-occurring labels first; ties by name."""
     for _, first, then in _ranked(statistics, thresholds):
         yield _explained(first, then, statistics)
 
@@ -197,7 +171,7 @@ def _ranked(statistics: LabelStatistics, thresholds: Thresholds) -> Iterator[tup
     names = statistics.labels
     rank = np.empty(len(names), np.int64)
     rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    first, then = (table.keys >> SHIFT).astype(np.int64), (table.keys & LOW).astype(np.int64)
+    first, then = unpack_keys(table.keys)
     order = np.lexsort((rank[then], rank[first], -table.n_both))
     for n_both, i, j in zip(table.n_both[order].tolist(), first[order].tolist(), then[order].tolist(), strict=True):
         yield n_both, names[i], names[j]

@@ -1,18 +1,24 @@
-"""The compiled loops: pairs of labels, and orders for many sets at once.
+"""The compiled loops: label pairs, and orders for many sets at once.
 
-Each has a plain twin that tests compare it with: `Stream` for the random numbers, `OrderGraph` for the edges,
-`extensions.py` for counts and draws. Sets come flat: the labels of set ``i`` are
-``ids[starts[i]:starts[i + 1]]``. A label that the statistics never saw has the id -1.
+Each has a plain twin that tests compare it with: `plain_kernels` for what small inputs need, `Stream` for the random
+numbers, `OrderGraph` for the edges, `LinearExtensions` for counts and draws. Sets are flat, as in `SetBatch`.
 
-Draws are exact: probabilities are ratios of whole numbers, and no random number is rounded.
+Draws are exact: probabilities are ratios of integers, and no random number is rounded.
 """
 
-from functools import cache
-from itertools import permutations
-from math import factorial, lgamma, log
+from math import log
 
 import numpy as np
 from numba import njit, uint64
+
+from setaug.orders.plain_kernels import (
+    LEFT_OUT,
+    LOG2,
+    LOG2_FACTORIALS,
+    MAX_BITS,
+    MAX_LISTED,
+    MAX_QUICK_DOWN_SETS,
+)
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -20,13 +26,8 @@ MIX_2 = np.uint64(0x94D049BB133111EB)
 ONE = np.uint64(1)
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
-MAX_LISTED = 5
-"""For sets with at most so many labels, all orders of all graphs are listed once."""
-MAX_BITS = 64
-"""Sets with more labels than this are left to `extensions.py`: labels are bits of one number here."""
 MAX_DOWN_SETS = 1 << 16
-"""Sets whose graph has more down-sets than this are not counted; they are drawn by Huber's sampler."""
-LEFT_OUT = -1.0
+"""Sets whose graph has more down-sets are not counted; Huber's sampler draws their orders."""
 LIMB_BITS, LOW_LIMB = np.uint64(32), np.uint64(0xFFFFFFFF)
 MAX_LIMBS = 11
 """64! has 296 bits."""
@@ -41,13 +42,13 @@ def mix(value):
 
 @njit(cache=True, inline="always")
 def start_stream(state, seed, index):
-    """Set the state to that of a fresh `Stream`."""
+    """Set the state to that of a new `Stream`."""
     state[0] = mix(mix(seed + GOLDEN) ^ mix(uint64(index) * GOLDEN + ONE))
 
 
 @njit(cache=True, inline="always")
 def below(state, bound):
-    """Draw a whole number below the bound, as `Stream.below` does."""
+    """Draw an integer below the bound, as `Stream.below` does."""
     top = bound - ONE
     bits = 0
     while bits < 56 and top >> uint64(bits + 8):
@@ -73,7 +74,7 @@ def shuffle(state, items, size):
 
 @njit(cache=True)
 def pair_keys(starts, ids):
-    """List each pair of labels of each set, as smaller id * 2**32 + larger id."""
+    """Return each label pair of each set, as smaller id * 2**32 + larger id."""
     n_pairs = 0
     for i in range(len(starts) - 1):
         size = starts[i + 1] - starts[i]
@@ -91,7 +92,7 @@ def pair_keys(starts, ids):
 
 @njit(cache=True)
 def undecided_keys(starts, ids, bounds, cap):
-    """List those pairs, as in `pair_keys`, whose edge depends on how often they occur together."""
+    """Return those label pairs, as in `pair_keys`, whose edge depends on how often they co-occur."""
     keys = np.empty(1024, np.uint64)
     at = 0
     for i in range(len(starts) - 1):
@@ -112,7 +113,7 @@ def undecided_keys(starts, ids, bounds, cap):
 
 @njit(cache=True, nogil=True)
 def merge_counts(keys, counts, more_keys, more_counts):
-    """Merge two tables of counts, each sorted by key; a key that stands in both gets the sum."""
+    """Merge two tables of counts, each sorted by key; counts of shared keys are added."""
     size = len(keys) + len(more_keys)
     out_keys, out_counts = np.empty(size, np.uint64), np.empty(size, np.int64)
     at = i = j = 0
@@ -132,7 +133,7 @@ def merge_counts(keys, counts, more_keys, more_counts):
 
 @njit(cache=True)
 def hash_keys(keys):
-    """Build a table in which `holds` finds the keys."""
+    """Return a hash table of the keys, for `holds`."""
     size = 8
     while size < 2 * len(keys):
         size *= 2
@@ -159,9 +160,9 @@ def holds(table, key):
 
 @njit(cache=True, inline="always")
 def is_edge(first, then, bounds, cap, table):
-    """Tell whether label `first` must be written before label `then` (Algorithm 1, line 3).
+    """Return whether label `first` must be written before label `then` (Algorithm 1, line 3).
 
-    ``bounds[label]`` is the label's count, and the largest count of another that gives no edge from it.
+    ``bounds[label]`` is the label's count, and the largest count of another label to which it has no edge.
     """
     if first < 0 or then < 0 or bounds[then, 0] <= bounds[first, 1]:
         return False
@@ -172,7 +173,7 @@ def is_edge(first, then, bounds, cap, table):
 
 @njit(cache=True)
 def list_edges(labels, bounds, cap, table):
-    """Tell for each two labels of a set whether one must be written before the other."""
+    """Return for each two labels of a set whether the first must be written before the second."""
     size = len(labels)
     edges = np.zeros((size, size), np.bool_)
     for i in range(size):
@@ -183,7 +184,7 @@ def list_edges(labels, bounds, cap, table):
 
 @njit(cache=True)
 def find_neighbours(labels, size, bounds, cap, table, before, after):
-    """Fill for each label of a set, as bits, which must be written before it and which after; give the edges."""
+    """Fill, as bits, the labels before and after each label of a set; return the number of edges."""
     n_edges = 0
     for i in range(size):
         before[i] = uint64(0)
@@ -202,7 +203,7 @@ def find_neighbours(labels, size, bounds, cap, table, before, after):
 
 @njit(cache=True)
 def find_parts(before, after, size, parts):
-    """Fill the connected parts of the graph, as bits; give their number."""
+    """Fill the connected components of the graph, as bits; return their number."""
     n_parts = 0
     seen = uint64(0)
     for start in range(size):
@@ -224,10 +225,6 @@ def find_parts(before, after, size, parts):
     return n_parts
 
 
-LOG2 = np.log2(np.maximum(np.arange(factorial(MAX_LISTED) + 1), 1))
-LOG2_FACTORIALS = np.array([lgamma(size + 1.0) / log(2.0) for size in range(MAX_BITS + 1)])
-
-
 @njit(cache=True)
 def count_bits(mask):
     n_bits = 0
@@ -247,7 +244,7 @@ def lowest_bit(mask):
 
 @njit(cache=True)
 def find_twins(before, after, part, size, twins, needs):
-    """Group the labels of a part that have the same neighbours; give the number of groups.
+    """Group the labels of a component that have the same neighbours; return the number of groups.
 
     Fills, as bits, the labels of each group and those that must come before it.
     """
@@ -271,10 +268,10 @@ def find_twins(before, after, part, size, twins, needs):
 
 @njit(cache=True)
 def find_down_sets(twins, needs, n_groups, masks, follows, slots, stamps, stamp):
-    """List what can have been written of a part at some point, once for all that differ by twins only.
+    """List the down-sets of a component, one for all that differ only by twins.
 
-    ``follows[s, g]`` becomes the place in the list of set s with one more label of group g, or -1. Gives the number of
-    sets; -1 where there is no room for all.
+    ``follows[s, g]`` becomes the index of down-set s with one more label of group g, or -1. Returns the number of
+    down-sets, or -1 if there is no room for all.
     """
     if len(masks) == 0:
         return -1
@@ -309,7 +306,7 @@ def find_down_sets(twins, needs, n_groups, masks, follows, slots, stamps, stamp)
 
 @njit(cache=True)
 def add_multiple(total, number, times, n_limbs):
-    """Add a multiple of one large whole number to another; both are in limbs of 32 bits, the lowest first."""
+    """Add a multiple of one large integer to another, both in limbs of 32 bits, the lowest first."""
     carry = uint64(0)
     for k in range(n_limbs):
         carry += total[k] + number[k] * times
@@ -319,7 +316,7 @@ def add_multiple(total, number, times, n_limbs):
 
 @njit(cache=True)
 def subtract(total, number, n_limbs):
-    """Subtract a large whole number from another, or leave that as it is and say False where it is smaller."""
+    """Subtract a large integer from another; return False, and change nothing, if that is smaller."""
     for k in range(n_limbs - 1, -1, -1):
         if total[k] != number[k]:
             if total[k] < number[k]:
@@ -335,7 +332,7 @@ def subtract(total, number, n_limbs):
 
 @njit(cache=True)
 def below_large(state, bound, n_limbs, drawn):
-    """Draw a large whole number below the bound."""
+    """Draw a large integer below the bound."""
     top = n_limbs - 1
     while top and bound[top] == 0:
         top -= 1
@@ -357,13 +354,13 @@ def below_large(state, bound, n_limbs, drawn):
 
 @njit(cache=True)
 def limbs_for(size):
-    """Give the number of limbs for the number of orders of so many labels; one, of 64 bits, where that is enough."""
+    """Return the number of limbs that ``size!`` needs; one, of 64 bits, where that is enough."""
     return 1 if size <= 20 else int(LOG2_FACTORIALS[size] / 32) + 2
 
 
 @njit(cache=True)
 def count_ways(twins, n_groups, masks, follows, n_sets, n_limbs, ways):
-    """Fill ``ways[s]``: in how many orders the labels outside set s can follow it."""
+    """Fill ``ways[s]``: the number of orders of the labels outside down-set s."""
     ways[n_sets - 1, :n_limbs] = uint64(0)
     ways[n_sets - 1, 0] = ONE
     if n_limbs == 1:
@@ -391,9 +388,9 @@ def log2_large(number, n_limbs):
 
 @njit(cache=True)
 def draw_counted(state, size, twins, n_groups, masks, follows, ways, members, at_group, drawn, share, order):
-    """Draw an order of a part whose orders are counted."""
+    """Draw an order of a component whose orders are counted."""
     n_limbs = limbs_for(size)
-    # Twins are told apart at the end only: they take the places of their group in a random order.
+    # Groups are drawn, not labels: twins take the positions of their group in a random order.
     at = 0
     for g in range(n_groups):
         at_group[g] = at
@@ -433,10 +430,10 @@ def draw_counted(state, size, twins, n_groups, masks, follows, ways, members, at
 
 @njit(cache=True, inline="always")
 def bound_step(before, line, bound, n_placed, at, coin):
-    """Move the bounding line one step: swap places `at` and `at + 1` if the coin says so and the graph allows it.
+    """Move the bounding line one step: swap positions `at` and `at + 1` on heads, if the graph allows it.
 
-    ``bound[at]`` is a label known to stand at place `at` or before, or -1. Labels enter at the last place, in the
-    order `line`, one whenever it falls free; gives the number that have entered.
+    ``bound[at]`` is a label known to be at position `at` or before, or -1. Labels enter at the last position, in the
+    order `line`, whenever it is free. Returns the number that have entered.
     """
     size = len(line)
     if coin:
@@ -451,7 +448,7 @@ def bound_step(before, line, bound, n_placed, at, coin):
 
 @njit(cache=True, inline="always")
 def below_shifted(state, bound, shift):
-    """Draw as `below` does, the shift being known."""
+    """Draw as `below` does, with a known shift."""
     while True:
         state[0] += GOLDEN
         value = mix(state[0]) >> shift
@@ -464,13 +461,13 @@ def draw_huber(state, before, line, order):
     """Draw a uniformly random order that the graph allows, without counting (Huber 2006).
 
     Coupling from the past for the chain that swaps neighbours. The bounding line follows every run of the chain
-    at once: when a label stands on each place of it, all runs have met there. `line` is any allowed order.
+    at once: when each of its positions has a label, all runs have met. `line` is any allowed order.
     """
     size = len(line)
     bound = np.empty(size, np.int64)
     n_steps = int(1.3 * size**3 * log(size)) + 1  # nine times in ten the runs meet in fewer, whatever the graph
     depth = 0
-    n_choices = uint64(2 * size - 2)  # a place, and heads or tails
+    n_choices = uint64(2 * size - 2)  # a position, and heads or tails
     shift = uint64(64)
     while ONE << (uint64(64) - shift) < n_choices:
         shift -= ONE
@@ -510,7 +507,7 @@ def draw_huber(state, before, line, order):
 
 @njit(cache=True)
 def draw_uncounted(state, labels, part, size, bounds, after, order):
-    """Draw an order of a part that has too many orders to count."""
+    """Draw an order of a component that has too many down-sets to count."""
     members = np.empty(size, np.int64)
     own_counts = np.empty(size, np.int64)
     for k in range(size):
@@ -530,7 +527,7 @@ def draw_uncounted(state, labels, part, size, bounds, after, order):
 
 @njit(cache=True)
 def draw_quick(state, before, size, order):
-    """Draw an order by picking any label whose turn it may be, again and again: quick, not uniform."""
+    """Draw an order by a random topological sort: quick, not uniform."""
     written = uint64(0)
     for at in range(size):
         n_free = 0
@@ -548,7 +545,7 @@ def draw_quick(state, before, size, order):
 
 @njit(cache=True)
 def is_repeated(orders, start, size, since, now):
-    """Tell whether the order `now` of a set equals one of those from `since` on."""
+    """Return whether the order `now` of a set equals one of those from `since` on."""
     for other in range(since, now):
         same = True
         for i in range(start, start + size):
@@ -579,36 +576,9 @@ def draw_random(starts, seed, first_index, distinct, orders):
                     break
 
 
-@cache
-def small_tables():
-    """List, for each graph over at most `MAX_LISTED` labels, the orders that it allows.
-
-    Labels are sorted so that edges go from left to right; bit ``j * (j - 1) / 2 + i`` of a graph is the edge from i to
-    j. Gives for each number of labels and graph where its orders start and how many there are, and all orders.
-    """
-    n_graphs = 1 << MAX_LISTED * (MAX_LISTED - 1) // 2
-    first, n_ways = np.zeros((MAX_LISTED + 1, n_graphs), np.int64), np.zeros((MAX_LISTED + 1, n_graphs), np.int64)
-    listed = []
-    n_listed = 0
-    for size in range(MAX_LISTED + 1):
-        orders = np.array(list(permutations(range(size))), np.int8).reshape(factorial(size), size)
-        place = np.argsort(orders, axis=1)
-        broken = np.zeros(len(orders), np.int64)
-        for j in range(size):
-            for i in range(j):
-                broken |= (place[:, i] > place[:, j]).astype(np.int64) << (j * (j - 1) // 2 + i)
-        graphs = np.arange(1 << size * (size - 1) // 2)
-        graph, order = np.nonzero(graphs[:, None] & broken == 0)
-        n_ways[size, : len(graphs)] = np.bincount(graph, minlength=len(graphs))
-        first[size, : len(graphs)] = n_listed + np.cumsum(n_ways[size, : len(graphs)]) - n_ways[size, : len(graphs)]
-        n_listed += len(order)
-        listed.append(np.pad(orders[order], ((0, 0), (0, MAX_LISTED - size))))
-    return first, n_ways, np.concatenate(listed)
-
-
 @njit(cache=True, inline="always")
 def find_small_graph(ids, start, size, bounds, cap, table, by_count, own_counts):
-    """Sort the labels of a small set from rare to frequent, and give the number of its graph and of its edges."""
+    """Sort the labels of a small set from rare to frequent; return its graph, as bits, and its number of edges."""
     for i in range(size):
         label = ids[start + i]
         own_counts[i] = bounds[label, 0] if label >= 0 else 0
@@ -647,14 +617,14 @@ def draw_topological(
 ):
     """Fill `orders` as `draw_random` does, with orders that each set's graph allows.
 
-    Also fill, for each set, its number of edges and the log2 of the number of orders allowed: nan where the graph has
-    too many down-sets to count them, `LEFT_OUT` where the orders are left unfilled: those of a large set, and those
-    that must be distinct and cannot be counted or are drawn the quick way, which may miss some for ever.
+    Also fill, for each set, its number of edges and the log2 of the number of allowed orders: nan where the graph has
+    too many down-sets to count, `LEFT_OUT` where the orders are left unfilled. That is so for large sets, and for
+    distinct orders that cannot be counted or are drawn the quick way, which may never reach some of them.
     """
     most = MAX_LISTED
     for i in range(len(starts) - 1):
         most = max(most, min(starts[i + 1] - starts[i], MAX_BITS))
-    room = 1 if most <= MAX_LISTED else 1 << 10 if quick else MAX_DOWN_SETS
+    room = 1 if most <= MAX_LISTED else MAX_QUICK_DOWN_SETS if quick else MAX_DOWN_SETS
     state = np.empty(1, np.uint64)
     tags = np.empty(most, np.int64)
     scratch = np.empty(most, np.int64)
@@ -739,7 +709,7 @@ def draw_topological(
                 if quick:
                     draw_quick(state, before, size, order)
                 else:
-                    # A uniformly random interleaving of the parts, each in a uniformly drawn order of its own.
+                    # A uniform interleaving of the components, each in a uniformly drawn order.
                     for p in range(n_parts):
                         low, at = part_start[p], set_start[p]
                         own_order = part_order[low : part_start[p + 1]]

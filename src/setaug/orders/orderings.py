@@ -1,81 +1,117 @@
-"""Ways to choose orders for label sets: TSAMPLE, its reverse and the paper's baselines, behind one protocol."""
+"""Orderings choose orders for label sets: TSAMPLE, its reverse and the paper's baselines.
+
+`registry.ORDERINGS` names them, and points to the functions at the end of this module.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from math import log2, nan
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setaug.orders.edges import EdgeTable, Ints
-from setaug.orders.extensions import Extensions
-from setaug.orders.statistics import SetBatch
-from setaug.orders.streams import Stream
+from setaug.orders.arrays import Floats, Ints, SetBatch
+from setaug.orders.edges import EdgeTable
+from setaug.orders.linear_extensions import LinearExtensions
+from setaug.orders.plain_kernels import LEFT_OUT, small_tables
+from setaug.orders.rng import Stream
+from setaug.orders.statistics import frequency_order
+from setaug.registry import DEFAULT_SAMPLER, ORDERINGS, SAMPLERS, check_choice
 
-SAMPLERS = ("uniform", "quick")
-ORDERINGS = ("topological", "reversed", "random", "frequency", "given")
 Positions: TypeAlias = NDArray[np.int32]
 MAX_UNIFORM = 200
-"""Sets with more labels than this in one connected part are drawn the quick way: uniformly it takes too long."""
+"""Sets with a larger connected component than this are drawn the quick way: uniform draws take too long."""
 _MAX_STATES = 10_000
-"""Large sets with more down-sets than this are drawn without counting: it would take longer."""
+"""Large sets with more down-sets than this are drawn without counting, which would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderBatch:
-    """Hold orders for many sets."""
+    """Orders for a batch of sets."""
 
     positions: Positions
-    """Row j holds the j-th order of each set, one set after the other: places in the set as given."""
+    """Row j is the j-th order of each set, one set after the other: positions within the set as given."""
     n_edges: Ints
     """The number of edges that constrain each set."""
-    log2_orders: NDArray[np.float64]
-    """The log2 of the number of orders that each set allows; nan where it is too large a set to count them."""
+    log2_orders: Floats
+    """The log2 of the number of orders that each set allows; nan where the set is too large to count them."""
     n_rushed: int = 0
-    """Sets that were drawn the quick way, although not asked for, because all else would take minutes."""
+    """How many sets were too large for uniform draws and were drawn the quick way."""
 
 
 class Ordering(Protocol):
-    """Choose orders for label sets."""
+    """A way to choose orders for label sets."""
 
     def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
-        """Choose so many orders for each set.
+        """Return `n_orders` orders for each set.
 
-        They depend on the seed, the set and its index (the first set's is `first_index`), and on nothing else.
+        They depend only on the seed, the set and its index (`first_index` for the first set).
         """
         ...
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OrderingInputs:
+    """What an ordering may be made from."""
+
+    labels: list[str]
+    """The labels; the position of a label is its id. Empty for orderings that do not need names."""
+    edges: EdgeTable
+    sampler: str = DEFAULT_SAMPLER
+    distinct: bool = False
+    """Whether the orders of a set must differ as long as there are different ones."""
+    is_plain: bool = False
+    """Whether to draw in plain Python, without compiling anything; the orders are the same."""
+
+
+def make_ordering(
+    name: str,
+    *,
+    labels: list[str],
+    edges: EdgeTable,
+    sampler: str = DEFAULT_SAMPLER,
+    distinct: bool = False,
+    is_plain: bool = False,
+) -> Ordering:
+    """Return the ordering with a name in the registry, for counted labels."""
+    check_choice("ordering", name, ORDERINGS)
+    check_choice("sampler", sampler, SAMPLERS)
+    inputs = OrderingInputs(labels=labels, edges=edges, sampler=sampler, distinct=distinct, is_plain=is_plain)
+    return cast(Ordering, ORDERINGS[name].load()(inputs))
+
+
+def load_kernels(is_plain: bool) -> Any:
+    """Import the loops over label sets: compiled, or their plain twins."""
+    return import_module("setaug.orders.plain_kernels" if is_plain else "setaug.orders.kernels")
+
+
 @dataclass(frozen=True)
 class TopologicalOrdering:
-    """Draw orders that the order graph allows: specific labels before general ones (TSAMPLE)."""
+    """Orders that the order graph allows: specific labels before general ones (TSAMPLE)."""
 
     edges: EdgeTable
-    sampler: str = "uniform"
+    sampler: str = DEFAULT_SAMPLER
     distinct: bool = False
     reverse: bool = False
-    """Whether to turn each order round: the paper's check that the direction matters."""
+    """Whether to reverse each order: the paper's check that the direction matters."""
+    is_plain: bool = False
 
     @cached_property
-    def _table(self) -> NDArray[np.uint64]:
-        from setaug.orders.kernels import hash_keys
-
-        return hash_keys(self.edges.keys)  # type: ignore[no-any-return]
+    def _table(self) -> Any:
+        return load_kernels(self.is_plain).hash_keys(self.edges.keys)
 
     def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
-        """Draw orders, each set's uniformly or the quick way."""
-        from setaug.orders.kernels import LEFT_OUT, draw_topological, list_edges, small_tables
-
+        """Draw orders, uniformly or the quick way."""
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
         n_edges, log2_orders = np.empty(len(batch), np.int64), np.empty(len(batch))
-        edges = self.edges
-        n_rushed = 0
-        draw_topological(  # type: ignore[call-arg]
+        found = OrderBatch(positions, n_edges, log2_orders)
+        load_kernels(self.is_plain).draw_topological(
             batch.starts,
             batch.ids,
-            edges.bounds,
-            edges.cap,
+            self.edges.bounds,
+            self.edges.cap,
             self._table,
             *small_tables(),
             np.uint64(seed % (1 << 64)),
@@ -86,102 +122,86 @@ class TopologicalOrdering:
             n_edges,
             log2_orders,
         )
-        for large in np.flatnonzero(log2_orders == LEFT_OUT).tolist():
-            start, end = batch.starts[large], batch.starts[large + 1]
-            first, then = np.nonzero(list_edges(batch.ids[start:end], edges.bounds, edges.cap, self._table))
-            found = list(zip(first.tolist(), then.tolist(), strict=True))
-            extensions = Extensions(int(end - start), found, max_states=_MAX_STATES)
-            stream = Stream(seed, first_index + large)
-            is_hard = extensions.count is None and extensions.largest_part > MAX_UNIFORM
-            is_rushed = is_hard and self.sampler != "quick"
-            n_rushed += is_rushed
-            is_quick = is_rushed or self.sampler == "quick"
-            drawn = extensions.draw_many(n_orders, stream, quick=is_quick, distinct=self.distinct)
-            positions[:, start:end] = np.array(drawn, np.int32).reshape(n_orders, end - start)
-            n_edges[large] = len(found)
-            log2_orders[large] = nan if extensions.count is None else log2(extensions.count)
+        large = np.flatnonzero(log2_orders == LEFT_OUT).tolist()
+        n_rushed = sum(self._draw_large(batch, at, Stream(seed, first_index + at), found) for at in large)
         if self.reverse:
-            sizes = np.diff(batch.starts)
-            positions = positions[
-                :, np.repeat(batch.starts[1:] + batch.starts[:-1] - 1, sizes) - np.arange(len(batch.ids))
-            ]
+            last = np.repeat(batch.starts[1:] + batch.starts[:-1] - 1, batch.sizes)
+            positions = positions[:, last - np.arange(len(batch.ids))]
         return OrderBatch(positions, n_edges, log2_orders, n_rushed)
+
+    def _draw_large(self, batch: SetBatch, at: int, stream: Stream, found: OrderBatch) -> bool:
+        """Fill the orders of one set that the compiled loop left out; return whether it had to be rushed."""
+        start, end = batch.starts[at], batch.starts[at + 1]
+        kernels = load_kernels(self.is_plain)
+        is_edge = kernels.list_edges(batch.ids[start:end], self.edges.bounds, self.edges.cap, self._table)
+        edges = [(int(i), int(j)) for i, j in np.argwhere(is_edge)]
+        extensions = LinearExtensions(int(end - start), edges, max_states=_MAX_STATES)
+        is_hard = extensions.count is None and extensions.largest_part > MAX_UNIFORM
+        is_quick = is_hard or self.sampler == "quick"
+        n_orders = len(found.positions)
+        drawn = extensions.draw_many(n_orders, stream, quick=is_quick, distinct=self.distinct)
+        found.positions[:, start:end] = np.array(drawn, np.int32).reshape(n_orders, end - start)
+        found.n_edges[at] = len(edges)
+        found.log2_orders[at] = nan if extensions.count is None else log2(extensions.count)
+        return is_hard and self.sampler != "quick"
 
 
 @dataclass(frozen=True)
 class RandomOrdering:
-    """Draw any order, each with the same chance."""
+    """All orders, each with the same probability."""
 
     distinct: bool = False
+    is_plain: bool = False
 
     def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
         """Draw orders at random."""
-        from setaug.orders.kernels import draw_random
-
+        draw_random = load_kernels(self.is_plain).draw_random
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
         draw_random(batch.starts, np.uint64(seed % (1 << 64)), first_index, self.distinct, positions)
-        return _unconstrained(batch, positions)
+        sizes = batch.sizes
+        log2_factorials = np.cumsum(np.log2(np.maximum(np.arange(sizes.max(initial=0) + 1), 1)))
+        return OrderBatch(positions, np.zeros(len(batch), np.int64), log2_factorials[sizes])
 
 
 @dataclass(frozen=True)
-class FrequencyOrdering:
-    """Write frequent labels first; always the same order."""
+class FixedOrdering:
+    """One order per set: by the rank of each label, or as given."""
 
-    ranks: Ints
-    """The place of each label, by id, when all are sorted from frequent to rare. Labels never seen come last."""
-
-    def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
-        """Sort each set, so many times over."""
-        sizes = np.diff(batch.starts)
-        ranks = np.append(self.ranks, len(self.ranks))[batch.ids]  # the id -1 finds the last
-        which = np.repeat(np.arange(len(batch)), sizes)
-        in_order = np.lexsort((ranks, which))
-        positions = (in_order - np.repeat(batch.starts[:-1], sizes)).astype(np.int32)
-        return _fixed(batch, np.tile(positions, (n_orders, 1)))
-
-
-@dataclass(frozen=True)
-class GivenOrdering:
-    """Keep the order in which the labels were given."""
+    ranks: Ints | None = None
+    """The rank of each label, by id. Unknown labels come last."""
 
     def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
-        """Repeat each set as it is, so many times over."""
-        starts = np.repeat(batch.starts[:-1], np.diff(batch.starts))
-        positions = (np.arange(len(batch.ids)) - starts).astype(np.int32)
-        return _fixed(batch, np.tile(positions, (n_orders, 1)))
+        """Return the same order `n_orders` times."""
+        in_order = np.arange(len(batch.ids))
+        if self.ranks is not None:
+            ranks = np.append(self.ranks, len(self.ranks))[batch.ids]  # the id -1 finds the last
+            in_order = np.lexsort((ranks, np.repeat(np.arange(len(batch)), batch.sizes)))
+        positions = (in_order - batch.first_positions).astype(np.int32)
+        return OrderBatch(np.tile(positions, (n_orders, 1)), np.zeros(len(batch), np.int64), np.zeros(len(batch)))
 
 
-def frequency_ranks(labels: list[str], counts: Ints) -> Ints:
-    """Rank labels from frequent to rare, equally frequent ones by name."""
-    ranks = np.empty(len(labels), np.int64)
-    ranks[sorted(range(len(labels)), key=lambda at: (-int(counts[at]), labels[at]))] = np.arange(len(labels))
-    return ranks
+def topological(inputs: OrderingInputs) -> Ordering:
+    """Make the ordering ``topological``."""
+    return TopologicalOrdering(inputs.edges, inputs.sampler, inputs.distinct, is_plain=inputs.is_plain)
 
 
-def make_ordering(
-    name: str, *, labels: list[str], edges: EdgeTable, sampler: str = "uniform", distinct: bool = False
-) -> Ordering:
-    """Make an ordering by name, for labels that were counted."""
-    if sampler not in SAMPLERS:
-        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {sampler!r}.")
-    match name:
-        case "topological" | "reversed":
-            return TopologicalOrdering(edges, sampler, distinct, reverse=name == "reversed")
-        case "random":
-            return RandomOrdering(distinct)
-        case "frequency":
-            return FrequencyOrdering(frequency_ranks(labels, edges.bounds[:, 0]))
-        case "given":
-            return GivenOrdering()
-        case _:
-            raise ValueError(f"ordering must be one of {', '.join(ORDERINGS)}, got {name!r}.")
+def topological_reversed(inputs: OrderingInputs) -> Ordering:
+    """Make the ordering ``reversed``."""
+    return TopologicalOrdering(inputs.edges, inputs.sampler, inputs.distinct, reverse=True, is_plain=inputs.is_plain)
 
 
-def _unconstrained(batch: SetBatch, positions: Positions) -> OrderBatch:
-    sizes = np.diff(batch.starts)
-    factorials = np.cumsum(np.log2(np.maximum(np.arange(sizes.max(initial=0) + 1), 1)))
-    return OrderBatch(positions, np.zeros(len(batch), np.int64), factorials[sizes])
+def random(inputs: OrderingInputs) -> Ordering:
+    """Make the ordering ``random``."""
+    return RandomOrdering(inputs.distinct, inputs.is_plain)
 
 
-def _fixed(batch: SetBatch, positions: Positions) -> OrderBatch:
-    return OrderBatch(positions, np.zeros(len(batch), np.int64), np.zeros(len(batch)))
+def frequency(inputs: OrderingInputs) -> Ordering:
+    """Make the ordering ``frequency``."""
+    ranks = np.empty(len(inputs.labels), np.int64)
+    ranks[frequency_order(inputs.labels, inputs.edges.bounds[:, 0])] = np.arange(len(ranks))
+    return FixedOrdering(ranks)
+
+
+def given(inputs: OrderingInputs) -> Ordering:
+    """Make the ordering ``given``."""
+    return FixedOrdering()

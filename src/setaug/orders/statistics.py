@@ -1,7 +1,6 @@
-"""Counts of labels and of pairs of labels (paper, section 3.1, "Learning pairwise constraints")."""
+"""Counts of labels and of label pairs (paper, section 3.1, "Learning pairwise constraints")."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import islice, pairwise
 from math import log2
@@ -10,48 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from setaug.errors import FileError
-from setaug.files import BROKEN_ARCHIVE, open_input, open_output
-from setaug.orders.edges import LOW, SHIFT, EdgeTable, Ints, Keys, Thresholds, edges_among, fixed
-from setaug.orders.pairs import PairCounts, add_counts
+from setaug.orders.arrays import Ints, Keys, SetBatch, pack_keys, unpack_keys
+from setaug.orders.edges import EdgeTable, Thresholds, edges_among
+from setaug.orders.pair_counts import PairCounts, add_counts
+from setaug.storage import BROKEN_ARCHIVE, open_input, open_output
 
 _FORMAT = "label-statistics/1"
 _CHUNK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class SetBatch:
-    """Hold many label sets as numbers: set i has the labels ``ids[starts[i]:starts[i + 1]]``."""
-
-    starts: Ints
-    ids: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        fixed(self.starts, self.ids)
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def sets(self, start: int, end: int) -> "SetBatch":
-        """Give some of the sets."""
-        first, last = self.starts[start], self.starts[end]
-        return SetBatch(self.starts[start : end + 1] - first, self.ids[first:last])
-
-    @classmethod
-    def of(cls, sets: Iterable[Iterable[int]]) -> Self:
-        """Lay out sets of ids."""
-        ids: list[int] = []
-        starts = [0]
-        for members in sets:
-            ids.extend(members)
-            starts.append(len(ids))
-        return cls(np.array(starts, np.int64), np.array(ids, np.int32))
-
-
 class LabelStatistics:
-    """Count labels and pairs of labels over label sets.
+    """Counts of labels and label pairs over label sets.
 
     Examples
     --------
@@ -77,7 +47,7 @@ class LabelStatistics:
     def from_counts(
         cls, n_sets: int, labels: Iterable[str], counts: Ints, pairs: Keys, pair_counts: Ints
     ) -> "LabelStatistics":
-        """Take over counts made elsewhere; a label's id is its place, and the pairs' keys are sorted."""
+        """Build statistics from counts; the position of a label is its id, and the keys of label pairs are sorted."""
         statistics = cls()
         statistics.n_sets = n_sets
         statistics._ids = {label: at for at, label in enumerate(labels)}
@@ -85,7 +55,7 @@ class LabelStatistics:
         return statistics
 
     def update(self, label_sets: Iterable[Iterable[str]]) -> Self:
-        """Add label sets to the counts; a label that stands twice in a set counts once."""
+        """Add label sets to the counts; a label that occurs twice in a set counts once."""
         sets = iter(label_sets)
         while chunk := [_different(labels) for labels in islice(sets, _CHUNK)]:
             ids = [[self._ids.setdefault(label, len(self._ids)) for label in labels] for labels in chunk]
@@ -93,7 +63,7 @@ class LabelStatistics:
         return self
 
     def add(self, batch: SetBatch) -> None:
-        """Add sets of ids to the counts; each label stands once in its set, and has an id already."""
+        """Add sets of known ids to the counts; an id occurs at most once in a set."""
         from setaug.orders.kernels import pair_keys
 
         if len(batch) == 0:
@@ -105,7 +75,7 @@ class LabelStatistics:
         self._pair_table.add(pair_keys(batch.starts, batch.ids))
 
     def merge(self, other: "LabelStatistics") -> "LabelStatistics":
-        """Give the statistics of both parts together; in whatever way parts are merged, the result is the same."""
+        """Return the statistics of both parts together; merging is associative and commutative."""
         merged = LabelStatistics()
         merged.n_sets = self.n_sets + other.n_sets
         merged._ids = dict(self._ids)
@@ -122,12 +92,12 @@ class LabelStatistics:
 
     @property
     def labels(self) -> list[str]:
-        """The labels seen; the place of a label is its id."""
+        """The labels; the position of a label is its id."""
         return list(self._ids)
 
     @property
     def ids(self) -> dict[str, int]:
-        """The id of each label seen."""
+        """The id of each label."""
         return self._ids
 
     @property
@@ -137,17 +107,23 @@ class LabelStatistics:
 
     @property
     def pairs(self) -> tuple[Ints, Ints, Ints]:
-        """The pairs that occur, as three arrays: the two ids, and how many sets hold both."""
+        """The label pairs that occur, as three arrays: the two ids, and how many sets hold both."""
         pairs, counts = self._pair_table.sorted()
-        return (pairs >> SHIFT).astype(np.int64), (pairs & LOW).astype(np.int64), counts
+        return *unpack_keys(pairs), counts
+
+    def most_common(self, n: int | None = None) -> list[tuple[str, int]]:
+        """Return the `n` most frequent labels, or all that occur, with their counts; ties by name."""
+        labels = self.labels
+        ranked = frequency_order(labels, self._counts)[: np.count_nonzero(self._counts)][:n]
+        return [(labels[at], int(self._counts[at])) for at in ranked]
 
     def count(self, label: str) -> int:
-        """Tell how many sets hold a label."""
+        """Return how many sets hold a label."""
         at = self._ids.get(label)
         return 0 if at is None else int(self._counts[at])
 
     def pair_count(self, a: str, b: str) -> int:
-        """Tell how many sets hold both of two different labels."""
+        """Return how many sets hold both of two different labels."""
         if a not in self._ids or b not in self._ids:
             return 0
         low, high = sorted((self._ids[a], self._ids[b]))
@@ -157,27 +133,27 @@ class LabelStatistics:
         return int(counts[at]) if at < len(pairs) and pairs[at] == key else 0
 
     def pmi(self, a: str, b: str) -> float:
-        """Give the pointwise mutual information of two labels in bits; minus infinity if they never meet."""
+        """Return the pointwise mutual information of two labels in bits; minus infinity if they never co-occur."""
         n_both = self.pair_count(a, b)
         if n_both == 0:
             return float("-inf")
         return log2(Fraction(n_both * self.n_sets, self.count(a) * self.count(b)))
 
     def ratio(self, a: str, b: str) -> Fraction:
-        """Tell how many times as frequent label a is as label b, which must have been seen."""
+        """Return how many times as frequent label a is as label b, which must occur."""
         if self.count(b) == 0:
             raise ValueError(f"the label {b!r} does not occur.")
         return Fraction(self.count(a), self.count(b))
 
     def precedes(self, first: str, then: str, thresholds: Thresholds) -> bool:
-        """Tell whether one label must be written before another (Algorithm 1, line 3)."""
+        """Return whether one label must be written before another (Algorithm 1, line 3)."""
         n_first, n_then = self.count(first), self.count(then)
         if n_first == 0 or n_then == 0 or not thresholds.exceeds_ratio(n_then, n_first):
             return False
         return thresholds.exceeds_pmi(self.pair_count(first, then), n_first, n_then, self.n_sets)
 
     def edges(self, thresholds: Thresholds) -> EdgeTable:
-        """Find the edges over the whole label space."""
+        """Return the edges over the whole label space."""
         return edges_among(*self._pair_table.sorted(), self._counts, self.n_sets, thresholds)
 
     def __eq__(self, other: object) -> bool:
@@ -192,7 +168,7 @@ class LabelStatistics:
         return f"LabelStatistics(n_sets={self.n_sets}, n_labels={len(self._ids)}, n_pairs={n_pairs})"
 
     def _canonical(self) -> dict[str, object]:
-        """Give the counts in a form that does not depend on the order in which they were made."""
+        """Return the counts in a form that does not depend on the order of counting."""
         labels = sorted(self._ids)
         place = np.empty(len(labels), np.int64)
         place[[self._ids[label] for label in labels]] = np.arange(len(labels))
@@ -203,12 +179,12 @@ class LabelStatistics:
             "n_sets": self.n_sets,
             "labels": labels,
             "counts": self._counts[[self._ids[label] for label in labels]].tolist(),
-            "pairs": [(pairs[by_key] >> SHIFT).tolist(), (pairs[by_key] & LOW).tolist()],
+            "pairs": [ids.tolist() for ids in unpack_keys(pairs[by_key])],
             "pair_counts": counts[by_key].tolist(),
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the counts as JSON, compressed where the name ends in .gz or .zst; equal counts give equal bytes."""
+        """Write the counts as JSON, compressed for .gz and .zst; equal counts give equal bytes."""
         with open_output(path) as stream:
             stream.write(orjson.dumps({"setaug": _FORMAT, **self._canonical()}))
 
@@ -220,7 +196,7 @@ class LabelStatistics:
                 saved = orjson.loads(stream.read())
             return cls._from_saved(saved)
         except (*BROKEN_ARCHIVE, KeyError, OverflowError, TypeError, ValueError) as error:
-            raise FileError(f"{path} holds no label statistics that can be read ({type(error).__name__}).") from None
+            raise FileError(f"{path} does not hold valid label statistics ({type(error).__name__}).") from None
 
     @classmethod
     def _from_saved(cls, saved: dict[str, Any]) -> "LabelStatistics":
@@ -241,7 +217,7 @@ class LabelStatistics:
         )
         if not is_whole:
             raise ValueError
-        pairs = np.array(low, np.uint64) << SHIFT | np.array(high, np.uint64)
+        pairs = pack_keys(np.array(low, np.int64), np.array(high, np.int64))
         return cls.from_counts(n_sets, labels, np.array(counts, np.int64), pairs, np.array(pair_counts, np.int64))
 
 
@@ -251,9 +227,14 @@ def _different(labels: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(labels))
 
 
+def frequency_order(labels: Sequence[str], counts: Ints) -> list[int]:
+    """Return label ids from frequent to rare, ties by name."""
+    return sorted(range(len(labels)), key=lambda at: (-int(counts[at]), labels[at]))
+
+
 def _renumber(pairs: Keys, ids: Ints) -> Keys:
-    """Give the keys of pairs after each label's id became ``ids[id]``."""
+    """Return the keys of label pairs after each id became ``ids[id]``."""
     if len(pairs) == 0:
         return pairs
-    a, b = ids[(pairs >> SHIFT).astype(np.int64)], ids[(pairs & LOW).astype(np.int64)]
-    return np.minimum(a, b).astype(np.uint64) << SHIFT | np.maximum(a, b).astype(np.uint64)
+    a, b = (ids[part] for part in unpack_keys(pairs))
+    return pack_keys(np.minimum(a, b), np.maximum(a, b))

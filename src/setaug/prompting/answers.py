@@ -11,12 +11,12 @@ from typing import Any
 import orjson
 
 from setaug.errors import FileError
-from setaug.files import adding_lines
+from setaug.storage import appending_lines
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold one text that a model wrote."""
+    """One text that a model wrote."""
 
     text: str
     is_cut_off: bool = False
@@ -25,7 +25,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Hold what a server sent back for one request: one answer or several, and the tokens that were counted."""
+    """A server's response to one request: one or more answers, and the tokens that it counted."""
 
     request: str
     """The request's `request_key`."""
@@ -53,7 +53,7 @@ def request_key(body: Mapping[str, Any], server: str) -> str:
 
 @dataclass
 class AnswerLog:
-    """Hold the answers to each request."""
+    """The answers to each request."""
 
     responses: list[Response] = field(default_factory=list)
     _keep: Callable[[bytes], None] | None = None
@@ -64,7 +64,7 @@ class AnswerLog:
             self._answers.setdefault(response.request, []).extend(response.answers)
 
     def of(self, key: str) -> list[Answer]:
-        """Give the answers to a request, in the order in which they came."""
+        """Return the answers to a request, in the order of arrival."""
         return self._answers.get(key, [])
 
     def add(self, response: Response) -> None:
@@ -78,7 +78,7 @@ class AnswerLog:
 @contextmanager
 def open_answers(path: str | Path) -> Iterator[AnswerLog]:
     """Open a file of answers, and go on with it where it is there already."""
-    with adding_lines(Path(path), begins=b'{"request":') as keep:
+    with appending_lines(Path(path), begins=b'{"request":') as keep:
         yield AnswerLog(_read(Path(path)), keep)
 
 

@@ -5,30 +5,33 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from setaug.errors import EndpointError, MissingExtraError
 from setaug.prompting.answers import Answer, AnswerLog, Response
+from setaug.terminal import printable
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
 
 Tell: TypeAlias = Callable[[str], None]
-"""Is told in a sentence why nothing goes on for a while."""
+"""Called with a sentence that says why requests pause."""
 _BUSY = (408, 409, 425, 429)
 """What a server answers that may be asked again; and all from 500 on."""
 _ABOUT_ONE = (400, 413, 422)
 """What a server answers if it dislikes the request itself: the text is too long, say."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
+_SHORTEST_SECRET = 8
+"""A shorter key is a word for a server that asks for none; it may stand in any answer."""
 OPENAI = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """Say which server to ask, and how hard."""
+    """A server, and how many requests to send."""
 
     base_url: str | None = None
     """Where it is, up to ``/v1``; by default what OPENAI_BASE_URL says, or OpenAI itself."""
@@ -89,7 +92,7 @@ def _check_url(url: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Hold what is to be asked, and how often."""
+    """A request, and the number of answers wanted."""
 
     key: str
     make_body: Callable[[], dict[str, Any]]
@@ -159,7 +162,7 @@ class _EndedError(Exception):
 
 
 class _Asking:
-    """Hold what all requests of a run share: whether the server was heard of, and until when to leave it alone."""
+    """State that all requests of a run share: whether the server has answered, and until when to pause."""
 
     def __init__(
         self, endpoint: Endpoint, log: AnswerLog, refusals: dict[str, str] | None, done: Callable[[], None], tell: Tell
@@ -238,7 +241,7 @@ class _Asking:
             except APIStatusError as error:
                 self.was_heard_of = True
                 reason, wait = self._status(error), _asked_wait(error)
-            except (APIError, ValueError) as error:
+            except (APIError, ValueError, RecursionError) as error:  # the last: JSON that is nested too deeply
                 raise EndpointError(f"the answer makes no sense: {self._clean(str(error))}") from None
             else:
                 self.was_heard_of = True
@@ -270,8 +273,14 @@ class _Asking:
         raise _EndedError
 
     def _status(self, error: "APIStatusError") -> str:
-        """Say what the server complains about; raise where there is no use in asking again."""
+        """Return the server's complaint; raise where a retry is pointless."""
         status = error.status_code
+        if 300 <= status < 400:
+            place = self._clean(error.response.headers.get("location", "nowhere"))
+            raise EndpointError(
+                f"the server redirects to {place}, and redirects are not followed: what is asked goes to no other "
+                "server; if that one is meant, give it as the base URL."
+            )
         reason = f"the server says {status}: {self._clean(_message(error))}"
         is_about_money = status == 429 and error.code == "insufficient_quota"
         if (status in _BUSY or status >= 500) and not is_about_money:
@@ -290,12 +299,18 @@ class _Asking:
         if not isinstance(choices, list) or not choices:
             raise ValueError("it holds no choices; is this the address of an OpenAI-compatible server (.../v1)?")
         try:
-            answers = tuple(_answer(choice, is_chat=is_chat) for choice in choices)
+            answers = tuple(self._read(choice, is_chat=is_chat) for choice in choices)
             usage = found.usage
             counted = (0, 0) if usage is None else (int(usage.prompt_tokens or 0), int(usage.completion_tokens or 0))
         except (AttributeError, TypeError):
             raise ValueError("its choices hold no text, or its usage no numbers") from None
         return Response(key, answers, *counted)
+
+    def _read(self, choice: Any, *, is_chat: bool) -> Answer:
+        """Read one of the answers in a response; where it repeats the key, that is not kept."""
+        answer = _answer(choice, is_chat=is_chat)
+        is_secret = self.secret is not None and len(self.secret) >= _SHORTEST_SECRET
+        return replace(answer, text=answer.text.replace(self.secret, "...")) if self.secret and is_secret else answer
 
     def _clean(self, text: str) -> str:
         """Make one line of a message, without the key."""
@@ -305,7 +320,7 @@ class _Asking:
 
 def _client(endpoint: Endpoint) -> "AsyncOpenAI":
     try:
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
     except ImportError:
         raise MissingExtraError("Asking language models", "llm") from None
     key = endpoint.key()
@@ -316,11 +331,12 @@ def _client(endpoint: Endpoint) -> "AsyncOpenAI":
         base_url=_url(endpoint),
         timeout=endpoint.timeout,
         max_retries=0,
+        http_client=DefaultAsyncHttpxClient(follow_redirects=False),
     )
 
 
 def _asked_wait(error: "APIStatusError") -> float | None:
-    """Give the seconds for which a server asks to be left alone."""
+    """Return the seconds that a server asks clients to wait."""
     from email.utils import parsedate_to_datetime
 
     headers = error.response.headers
@@ -358,25 +374,28 @@ class Teller:
         self._last = -inf
 
     def __call__(self, reason: str) -> None:
-        """Say it, unless something was said a moment ago."""
+        """Pass on a message, unless one was passed on a moment ago."""
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now
-            self._write(f"{reason}\n")
+            self._write(f"{printable(reason)}\n")
 
 
 def _message(error: "APIStatusError") -> str:
     """Find the sentence in what a server sent."""
     body = error.body
-    if isinstance(body, dict):
-        for name in ("message", "detail", "error"):
-            if body.get(name):
-                return str(body[name])
-    return str(body or error.message)
+    try:
+        if isinstance(body, dict):
+            for name in ("message", "detail", "error"):
+                if body.get(name):
+                    return str(body[name])
+        return str(body or error.message)
+    except RecursionError:
+        return "something that is nested too deeply"
 
 
 def _innermost(error: BaseException) -> str:
-    """Say what is at the bottom of an error."""
+    """Return the root cause of an error."""
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error) or type(error).__name__

@@ -7,24 +7,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from numpy.typing import NDArray
 
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.choice import CHOICES
-from setaug.decoding.voting import predict_by_vote
+from setaug.decoding.vote import predict_by_vote, probability_matrix
 from setaug.errors import DataError, EndpointError
+from setaug.estimator import SetEstimator
 from setaug.examples import Data, make_examples, make_texts
-from setaug.metrics import score_sets
 from setaug.predictions import Prediction
 from setaug.prompting.answers import AnswerLog, open_answers, request_key
 from setaug.prompting.endpoint import Endpoint, Request, Tell, ask
 from setaug.prompting.prompt import KINDS, FewShotPrompt, list_labels, write_instruction
 from setaug.prompting.reading import UNKNOWN, AnswerReader, Reading
 from setaug.prompting.shots import choose_shots
+from setaug.settings import CHOICES
 from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
 
 if TYPE_CHECKING:
-    from setaug.engines.jobs import Progress
+    from setaug.settings import Progress
 
 _CHANGES = ("samples", "choose", "threshold", "temperature", "seed", "unknown")
 _OURS = ("model", "messages", "prompt", "n", "stream")
@@ -33,7 +34,7 @@ _OURS = ("model", "messages", "prompt", "n", "stream")
 
 @dataclass(frozen=True, kw_only=True)
 class PromptReport:
-    """Tell what a prediction took, and how its answers looked."""
+    """What a prediction took, and what its answers were like."""
 
     n_texts: int
     n_answers: int
@@ -59,7 +60,7 @@ class PromptReport:
     first_refusal: str | None = None
 
 
-class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
+class PromptedSetModel(SetEstimator):
     """Show a language model some examples, and read what it says about a text as a set.
 
     `fit` counts labels and chooses the examples; only `predict` asks the server.
@@ -72,7 +73,7 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         In which order the labels of the examples are written, and how; by default SETAUG's (specific labels first, with
         sizes). Its ``random_state`` also draws the examples. Of its orders one is shown for each example.
     shots
-        How many examples to show (the paper's 24); all where there are not more.
+        Number of examples to show (24 in the paper); all if there are fewer.
     shot_choice
         ``random``, or ``cover``: examples with as many different labels as possible.
     kind
@@ -81,14 +82,14 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         What to say first; ``{labels}`` stands for the list of labels. By default how to write labels and, in a closed
         vocabulary of at most `max_listed` labels, which ones there are. An empty one leaves it out.
     vocabulary
-        ``closed``: the labels of the training data are all there are; ``open``: any text can be a label; or a list of
-        further labels.
+        ``closed``: only the labels of the training data; ``open``: any text can be a label; or a list of further
+        labels.
     unknown
         ``keep`` labels that are not in the vocabulary (the prediction names them), or ``drop`` them.
     samples
-        Where above 0, ask for so many answers, vote, and give a probability for each label.
+        If above 0, ask for this many answers, vote, and return a probability for each label.
     choose, threshold
-        How to choose a set from the samples; see `setaug.decoding.choice.CHOICES`.
+        How to choose a set from the samples; see `setaug.settings.CHOICES`.
     temperature
         By default 0, or 1 for samples.
     seed
@@ -96,12 +97,14 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
     max_tokens
         The longest answer.
     skip_refused
-        Whether a text that the server refuses (it is too long, say) gets an empty set, instead of ending the run.
+        Whether a text that the server refuses (too long, say) gets an empty set instead of ending the run.
     endpoint
         Which server to ask, and how hard.
 
     Attributes
     ----------
+    augmenter_
+        A copy of `augmenter`, fitted, that adds one order.
     prompt_
         What is sent with each text.
     shots_
@@ -160,7 +163,7 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         self.endpoint = endpoint or Endpoint()
 
     def check(self) -> Self:
-        """Raise if a parameter makes no sense."""
+        """Raise if a parameter is invalid."""
         self.augmenter.check()
         check_vocabulary(self.vocabulary)
         for name, choices in (("kind", KINDS), ("unknown", UNKNOWN), ("choose", CHOICES)):
@@ -200,36 +203,35 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
         examples = make_examples(data, labels)
         if not examples:
             raise DataError("the training data is empty.")
-        drawing = replace(self.augmenter, n_orders=1).fit(examples)
-        self.statistics_ = self.augmenter.statistics_ = drawing.statistics_
+        self.augmenter_ = replace(self.augmenter, n_orders=1).fit(examples)
+        self.statistics_ = self.augmenter_.statistics_
         self.labels_ = known_labels(self.statistics_, self.vocabulary)
         self.answers_ = AnswerLog()
-        self.shots_ = choose_shots(examples, self.shots, way=self.shot_choice, seed=self.augmenter.random_state)
-        pairs = list(drawing.augment(examples[at] for at in self.shots_))  # of each, as given and as drawn
+        self.shots_ = choose_shots(examples, self.shots, way=self.shot_choice, seed=self.augmenter_.random_state)
+        pairs = list(self.augmenter_.augment(examples[at] for at in self.shots_))  # of each, as given and as drawn
         self.prompt_ = FewShotPrompt(instruction=self._instruct(), shots=tuple(pairs[1::2]), kind=self.kind)
         return self
 
     def _instruct(self) -> str:
-        codec, labels = self.augmenter.codec, sorted(self.labels_ or ())
+        codec, labels = self.augmenter_.codec, sorted(self.labels_ or ())
         if self.instruction is not None:
             return self.instruction.replace("{labels}", list_labels(codec, labels))
         return write_instruction(codec, labels if 0 < len(labels) <= self.max_listed else None)
 
     def request(self, text: str, **changes: Any) -> dict[str, Any]:
-        """Give exactly what is sent for a text (for several samples, ``n`` comes on top)."""
+        """Return the exact request body for a text (for several samples, ``n`` is added)."""
         return self._changed(changes)._body(text)
 
     def _changed(self, changes: Mapping[str, Any]) -> Self:
-        if not hasattr(self, "prompt_"):
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
+        self._check_fitted()
         if strange := changes.keys() - set(_CHANGES):
             raise TypeError(f"a model that is prompted takes no {', '.join(sorted(strange))}.")
         changed = type(self)(**{**self.get_params(deep=False), **changes}).check()
-        changed.prompt_, changed.labels_ = self.prompt_, self.labels_
+        changed.augmenter_, changed.prompt_, changed.labels_ = self.augmenter_, self.prompt_, self.labels_
         return changed
 
     def _body(self, text: str) -> dict[str, Any]:
-        before, after = self.augmenter.around_text
+        before, after = self.augmenter_.around_text
         temperature = (1.0 if self.samples else 0.0) if self.temperature is None else self.temperature
         body = {
             "model": self.model,
@@ -258,9 +260,9 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
             A file to which each answer is added as it arrives. What it holds already is not asked again. Without a file
             the model itself remembers the answers, as long as it lives.
         progress
-            Is told what is going on: a word, how much is done, and of how much.
+            Called with the stage, the number of items done, and their total.
         tell
-            Is told why nothing goes on for a while.
+            Called with a sentence that says why requests pause.
         changes
             Changes for this call to samples, choose, threshold, temperature, seed or unknown.
 
@@ -286,6 +288,20 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
                 self.report_ = _report(names, readings, log, n_before, refusals)
         return [model._predict(readings[name], key) for name, key in zip(names, keys, strict=True)]
 
+    def predict_proba(self, data: Iterable[str] | Data, **changes: Any) -> NDArray[np.float64]:
+        """Return the probability of each label (columns, as in ``classes_``) for each text (rows), from samples.
+
+        Parameters
+        ----------
+        changes
+            As for `predict`. There have to be samples, here or among the parameters.
+
+        """
+        labels = list(self.classes_)
+        if not changes.get("samples", self.samples):
+            raise ValueError("probabilities come from samples, and none are asked for; give samples=16, say.")
+        return probability_matrix(self.predict(data, **changes), labels)
+
     def _ask(
         self,
         requests: list[Request],
@@ -310,7 +326,7 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
 
     def _reader(self) -> AnswerReader:
         index = None if self.labels_ is None else LabelIndex(self.labels_)
-        return AnswerReader(codec=self.augmenter.codec, index=index, unknown=self.unknown)
+        return AnswerReader(codec=self.augmenter_.codec, index=index, unknown=self.unknown)
 
     def _predict(self, read: list[tuple[str, Reading]], key: str | int | None) -> Prediction:
         if not read:  # refused
@@ -334,13 +350,6 @@ class PromptedSetModel(BaseEstimator):  # type: ignore[misc]
             malformed=one.malformed,
             id=key,
         )
-
-    def score(self, data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> float:
-        """Give the mean F1 of the predicted sets."""
-        examples = make_examples(data, labels)
-        return score_sets(
-            [found.labels for found in self.predict(examples)], [example.labels for example in examples]
-        ).samples_f1
 
 
 def _report(

@@ -14,18 +14,18 @@ TEXT, LABELS = "Text: ", "Labels:"
 
 
 def write_instruction(codec: SetCodec, labels: Sequence[str] | None) -> str:
-    """Say how labels shall be written and, where they are given, which ones there are.
+    """Return the instruction: how to write labels and, if given, the labels to choose from.
 
     Examples
     --------
     >>> print(write_instruction(SetCodec(), ["joy", "love"]))
-    Name the labels of the text: first how many there are, then each of them, with "|" in between. Write nothing else.
-    The labels that there are: joy | love
+    Label the text: write the number of labels, then each label, separated by "|". Write nothing else.
+    Possible labels: joy | love
 
     """
-    parts = "first how many there are, then each of them" if codec.size else "all of them"
-    told = f'Name the labels of the text: {parts}, with "{codec.mark}" in between. Write nothing else.'
-    return told if labels is None else f"{told}\nThe labels that there are: {list_labels(codec, labels)}"
+    what = "the number of labels, then each label" if codec.with_size else "all its labels"
+    instruction = f'Label the text: write {what}, separated by "{codec.mark}". Write nothing else.'
+    return instruction if labels is None else f"{instruction}\nPossible labels: {list_labels(codec, labels)}"
 
 
 def list_labels(codec: SetCodec, labels: Sequence[str]) -> str:
@@ -63,7 +63,7 @@ class FewShotPrompt:
     kind: str = "chat"
 
     def body(self, prompt: str) -> dict[str, Any]:
-        """Give what the request says, beside the name of the model and how to sample."""
+        """Return the request's prompt or messages."""
         if self.kind == "chat":
             return {"messages": self._messages(prompt)}
         return {"prompt": self._text(prompt), "stop": ["\n"]}

@@ -3,11 +3,12 @@
 import re
 from dataclasses import dataclass
 
-from setaug.codec import DecodedSet, SetCodec
+from setaug.codec import DecodedSet, SetCodec, repeats
 from setaug.prompting.prompt import LABELS
 from setaug.vocabulary import LabelIndex
 
-_THOUGHTS = re.compile(r".*</think>|<think>.*", re.DOTALL)
+MAX_ANSWER = 1_000_000
+"""Characters of an answer that are read, thoughts not counted; a set is one line, and only a hostile one is longer."""
 _BREAKS = re.compile("[\r\n]+")
 _FENCE = "```"
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
@@ -17,7 +18,7 @@ UNKNOWN = ("keep", "drop")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Hold the set that an answer gives."""
+    """An answer, read as a set."""
 
     labels: tuple[str, ...]
     size: int | None
@@ -35,9 +36,9 @@ class Reading:
 class AnswerReader:
     """Read answers.
 
-    The labels are expected as the codec writes them, in the first line that is not empty; what a model thought before
-    (``<think>``) is left out. Where nothing separates labels as it should, and all of them are known, they may also
-    stand in a list, or with commas in between.
+    The labels are expected as the codec writes them, in the first line that is not empty. What a model thought before
+    (``<think>``) is left out, and so is what stands behind the first million characters. Where nothing separates labels
+    as it should, and all of them are known, they may also stand in a list, or with commas in between.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ class AnswerReader:
         (('joy', 'love', 'mirth'), ('mirth',), ('Joy',))
 
         """
-        said = (_without_name(line.strip()) for line in _BREAKS.split(_THOUGHTS.sub("", text)))
+        said = (_without_name(line.strip()) for line in _BREAKS.split(_without_thoughts(text)[:MAX_ANSWER]))
         lines = [line for line in said if line.strip() and not line.startswith(_FENCE)]
         found = self.codec.decode(lines[0] if lines else "")
         if len(found.labels) <= 1 and self.index is not None:
@@ -78,9 +79,7 @@ class AnswerReader:
         for parts in (lines, lines[0].split(",") if lines else []):
             labels = [_BULLET.sub("", part).strip() for part in parts]
             if len(labels) > 1 and all(self.index.find(label) for label in labels):
-                distinct = tuple(dict.fromkeys(labels))
-                again = tuple(label for at, label in enumerate(labels) if label in labels[:at])
-                return DecodedSet(distinct, None, again)
+                return DecodedSet(tuple(dict.fromkeys(labels)), None, repeats(labels))
         return found
 
     def _settle(self, found: DecodedSet) -> Reading:
@@ -113,3 +112,8 @@ class AnswerReader:
 def _without_name(line: str) -> str:
     """Drop the word that stands before labels in a prompt, where an answer repeats it."""
     return line[len(LABELS) :] if line.casefold().startswith(LABELS.casefold()) else line
+
+
+def _without_thoughts(text: str) -> str:
+    """Drop all up to the last ``</think>``, and what follows a ``<think>`` that does not end."""
+    return text.rpartition("</think>")[2].partition("<think>")[0]

@@ -11,7 +11,7 @@ CHOICES = ("random", "cover")
 
 
 def choose_shots(examples: Sequence[Example], n_shots: int, *, way: str = "random", seed: int = 0) -> list[int]:
-    """Give the places of the examples to show, in the order in which they are shown; all where there are not more.
+    """Return the indices of the examples to show, in the order in which they are shown.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from setaug.errors import MissingExtraError
 
-if not all(find_spec(name) for name in ("fastapi", "uvicorn")):
+if not all(find_spec(name) for name in ("fastapi", "prometheus_client", "uvicorn")):
     raise MissingExtraError("Serving", "serve")
 
 from setaug.web.app import make_app, run_app

@@ -1,10 +1,9 @@
-"""The server: the page, the API, and what keeps both within bounds."""
+"""The server: the page, the API, and the bounds of both."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import mimetypes
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 from dataclasses import asdict
-from importlib.resources import files
 from socket import socket
 from typing import Any
 
@@ -12,21 +11,21 @@ import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
+from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from setaug import __version__
 from setaug.errors import SetAugError
-from setaug.web.answers import Health, problems
+from setaug.web.access import make_check
 from setaug.web.batching import Predictor
-from setaug.web.data_api import DataApi, about
+from setaug.web.bodies import Bodies
+from setaug.web.connections import Connections
+from setaug.web.data_api import DataApi, about, folder_size
 from setaug.web.datasets import Dataset, Datasets
-from setaug.web.door import Door
 from setaug.web.limits import Limits, Refusal
 from setaug.web.model_api import ModelApi
-
-_PAGE = {"index.html": "text/html", "app.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
-_CONNECTIONS = 500
-"""So many may be open at once: fewer than the files that a process may usually open."""
+from setaug.web.monitoring import Metrics, Monitor
+from setaug.web.schemas import Health, Status, problems
 
 
 def make_app(
@@ -37,6 +36,7 @@ def make_app(
     model: Any = None,
     model_name: str = "",
     key: str | None = None,
+    proxies: Collection[str] = (),
 ) -> FastAPI:
     """Make the server.
 
@@ -48,65 +48,103 @@ def make_app(
         A trained model to predict with; without it, everything else works.
     key
         Where given, each request to the API has to bring it: ``Authorization: Bearer KEY``.
+    proxies
+        Addresses of reverse proxies, whose connections are not counted by address.
 
     """
     predictor = None if model is None else Predictor(model, limits)
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
-        worker = None if predictor is None else asyncio.create_task(predictor.run())
+        if predictor is not None:
+            predictor.start()
         yield
-        if worker is not None:
-            worker.cancel()
-            with suppress(asyncio.CancelledError):
-                await worker
+        if predictor is not None:
+            await predictor.stop()
 
     async def health() -> dict[str, Any]:
-        """Say that all is well, what there is to start with, and which model predicts."""
+        """Return the state of the server, what there is to start with, and which model predicts."""
         return {
-            "status": "ok",
+            "status": "ok" if predictor is None or predictor.problem() is None else "failing",
             "version": __version__,
             "model": None if model is None else {"name": model_name, "kind": model.kind},
             "dataset": None if data is None else about(data),
             "limits": asdict(limits),
         }
 
-    described = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # the door is what checks it
+    async def live() -> dict[str, str]:
+        """Answer, if the server runs at all."""
+        return {"status": "ok"}
+
+    async def ready() -> dict[str, str]:
+        """Answer, if the server can do its work: 503 where the model has died or hangs."""
+        if predictor is not None and (problem := predictor.problem()) is not None:
+            raise Refusal(503, problem)
+        return {"status": "ok"}
+
+    described = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # `make_check` is what checks it
     api = APIRouter(prefix="/api", dependencies=described)
     api.add_api_route("/health", health, response_model=Health, responses=problems())
-    api.include_router(DataApi(datasets, limits).router())
+    api.add_api_route("/health/live", live, response_model=Status, responses=problems())
+    api.add_api_route("/health/ready", ready, response_model=Status, responses=problems(503))
+    data_api = DataApi(datasets, limits)
+    api.include_router(data_api.router())
     api.include_router(ModelApi(predictor, limits).router())
     app = FastAPI(title="setaug", version=__version__, lifespan=running, docs_url=None, redoc_url=None)
+    app.state.connections = Connections(limits, proxies)
+    app.state.predictor = predictor
     app.include_router(api)
-    app.include_router(_page())
-    app.add_middleware(Door, limits=limits, key=key)
-    _say_no_in_json(app)
+    metrics = _metrics(app, datasets, data_api)
+    app.add_api_route("/metrics", metrics.response, include_in_schema=False)
+    mimetypes.add_type("text/javascript", ".js")  # a system may call it otherwise
+    app.mount("/", StaticFiles(packages=[("setaug.web", "page")], html=True))
+    app.add_middleware(Bodies, limits=limits, check=make_check(key))
+    app.add_middleware(Monitor, metrics=metrics)
+    _refuse_in_json(app)
     return app
 
 
-def run_app(app: FastAPI, place: socket) -> None:
-    """Serve at a socket that listens, until interrupted."""
-    config = uvicorn.Config(
-        app, log_level="warning", server_header=False, limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=3
+def _metrics(app: FastAPI, datasets: Datasets, data_api: DataApi) -> Metrics:
+    metrics, connections = Metrics(), app.state.connections
+    metrics.gauge("connections", "Open connections", lambda: len(connections))
+    metrics.gauge("connections_refused", "Connections refused so far", lambda: connections.n_refused)
+    metrics.gauge("connections_cut", "Slow or silent connections cut so far", lambda: connections.n_cut)
+    metrics.gauge("datasets", "Data sets held", lambda: len(datasets))
+    metrics.gauge("disk_bytes", "Bytes of uploads and downloads on disk", lambda: folder_size(datasets.folder))
+    metrics.gauge("computing", "Requests about data sets that run or wait", lambda: data_api.gate.waiting)
+    metrics.gauge("downloads", "Downloads under way", lambda: data_api.downloads.taken)
+    predictor: Predictor | None = app.state.predictor
+    if predictor is not None:
+        metrics.gauge("texts_waiting", "Texts that wait for the model", lambda: predictor.n_waiting)
+        metrics.gauge("batches", "Batches predicted so far", lambda: predictor.batches.total())
+        metrics.gauge("batch_texts", "Texts predicted so far", lambda: sum(predictor.batches.elements()))
+        metrics.gauge("model_failures", "Failures of the model so far", lambda: predictor.n_failures)
+        metrics.gauge("ready", "1 where predictions can be expected", lambda: predictor.problem() is None)
+    return metrics
+
+
+def make_config(app: FastAPI, *, proxies: Collection[str] = ()) -> uvicorn.Config:
+    """Return the settings of the server: its bounds on connections, and which proxies name clients."""
+    return uvicorn.Config(
+        app,
+        http=app.state.connections.protocol(),
+        ws="none",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_graceful_shutdown=3,
     )
-    uvicorn.Server(config).run(sockets=[place])
 
 
-def _page() -> APIRouter:
-    router = APIRouter(include_in_schema=False)
-    folder = files("setaug.web") / "page"
-
-    async def part(name: str = "index.html") -> Response:
-        if name not in _PAGE:  # a name that is not in the list never becomes a path
-            raise Refusal(404, "there is no such page.")
-        return Response((folder / name).read_bytes(), media_type=_PAGE[name])
-
-    router.add_api_route("/", part)
-    router.add_api_route("/{name}", part)
-    return router
+def run_app(app: FastAPI, place: socket, *, proxies: Collection[str] = ()) -> None:
+    """Serve at a socket that listens, until interrupted."""
+    uvicorn.Server(make_config(app, proxies=proxies)).run(sockets=[place])
 
 
-def _say_no_in_json(app: FastAPI) -> None:
+def _refuse_in_json(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
     async def refuse(request: Request, refusal: Refusal) -> Response:
         return refusal.response()
@@ -117,10 +155,6 @@ def _say_no_in_json(app: FastAPI) -> None:
         where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
         return Refusal(422, f"{where}: {first['msg']}" if where else str(first["msg"])).response()
 
-    @app.exception_handler(ValueError)
-    async def object_to(request: Request, error: ValueError) -> Response:
-        return Refusal(422, str(error)).response()
-
     @app.exception_handler(SetAugError)
     async def explain(request: Request, error: SetAugError) -> Response:
         return Refusal(400, str(error)).response()
@@ -130,7 +164,3 @@ def _say_no_in_json(app: FastAPI) -> None:
         response = Refusal(error.status_code, f"{error.detail}.").response()
         response.headers.update(error.headers or {})
         return response
-
-    @app.exception_handler(Exception)
-    async def fail(request: Request, error: Exception) -> Response:
-        return Refusal(500, f"the server failed: {type(error).__name__}.").response()

@@ -1,29 +1,33 @@
-"""What can be asked about a data set: statistics, the label graph, orders of a set, examples, training pairs."""
+"""The API of data sets: statistics, the label graph, orders of a set, examples, training pairs."""
 
-import os
-import tempfile
-from collections.abc import AsyncIterator, Callable
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from anyio import open_file
+from anyio import from_thread, open_file
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi.responses import FileResponse
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
+from setaug import registry
 from setaug.augmenter import PairFormat, SetAugmenter
 from setaug.engines import augment_files
-from setaug.examples import Columns
+from setaug.errors import DataError, FileError
+from setaug.examples import Columns, check_labels
 from setaug.orders.edges import Thresholds
 from setaug.orders.graph import OrderGraph
-from setaug.web.answers import About, Examples, Graph, Labels, Orders, Statistics, problems
+from setaug.reporting.graph_pictures import to_svg
+from setaug.web.bodies import address_of
 from setaug.web.datasets import KINDS, Dataset, Datasets
-from setaug.web.limits import Limits, Refusal, make_gate, too_busy
+from setaug.web.limits import Budget, Gate, Limits, Refusal
 from setaug.web.replies import reply
+from setaug.web.schemas import About, Examples, Graph, Labels, Orders, Statistics, Text, problems
 
-Label = Annotated[str, Field(min_length=1, max_length=1000)]
+Label = Annotated[Text, Field(min_length=1, max_length=1000)]
 Name = Annotated[str, Query(min_length=1, max_length=200)]
 MinPmi = Annotated[float, Query(ge=-64, le=64, description="alpha: labels depend on each other above so many bits")]
 MinRatio = Annotated[
@@ -32,29 +36,44 @@ MinRatio = Annotated[
 Seed = Annotated[int, Query(ge=0, lt=2**62)]
 
 
-class OrdersQuestion(BaseModel):
-    """Ask which orders a set allows."""
+def _known_ordering(name: str) -> str:
+    registry.check_choice("ordering", name, registry.ORDERINGS)
+    return name
 
-    model_config = ConfigDict(extra="forbid")
+
+OrderingName = Annotated[
+    str,
+    AfterValidator(_known_ordering),
+    Query(
+        description=registry.describe(registry.ORDERINGS, default=registry.DEFAULT_ORDERING),
+        json_schema_extra={"enum": list(registry.ORDERINGS)},
+    ),
+]
+
+
+class OrdersQuestion(BaseModel):
+    """A set, and how many of its orders to draw."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
     labels: Annotated[list[Label], Field(min_length=1, max_length=64)]
-    min_pmi: float = Field(1.0, ge=-64, le=64)
-    min_ratio: float = Field(3.0, ge=1, le=1e6)
+    min_pmi: float = Field(registry.DEFAULT_MIN_PMI, ge=-64, le=64)
+    min_ratio: float = Field(registry.DEFAULT_MIN_RATIO, ge=1, le=1e6)
     n: int = Field(5, ge=0, le=50, description="how many orders to draw")
     seed: int = Field(0, ge=0, lt=2**62)
     size: bool = Field(True, description="whether the size stands in front of the labels as they are written")
 
 
 class DataApi:
-    """Answer questions about data sets."""
+    """Questions about data sets."""
 
     def __init__(self, datasets: Datasets, limits: Limits) -> None:
-        self._datasets = datasets
-        self._gate = make_gate(limits.computing, limits.waiting)
-        self._slow_gate = make_gate(1, limits.waiting)  # so that quick answers never wait for slow ones
-        self._n_downloads, self._max_downloads = 0, limits.downloads
+        self._datasets, self._limits = datasets, limits
+        self.gate = Gate(limits.computing, limits)
+        self._slow_gate = Gate(1, limits)  # so that quick answers never wait for slow ones
+        self.downloads = Budget(limits.downloads, limits.share(limits.downloads, 4))
 
     def router(self) -> APIRouter:
-        """Give the routes."""
+        """Return the routes."""
         router = APIRouter()
         taken: dict[str, Any] = {"methods": ["POST"], "status_code": 201, "response_model": About}
         upload = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
@@ -94,31 +113,68 @@ class DataApi:
         delimiter: Annotated[str, Query(min_length=1, max_length=10)] = ";",
     ) -> dict[str, Any]:
         """Take a file of examples: the body, as it is."""
-        content = await request.body()
         chosen = kind or _kind(name)
         columns = Columns(text=text_field, labels=labels_field, delimiter=delimiter)
-        return about(await self._gate(lambda: self._datasets.add(content, name=name, kind=chosen, columns=columns)))
+        path = self._datasets.new_path()
+        try:
+            await self._save(request, path)
+            address = address_of(request.scope)
+            dataset = await self.gate.run(
+                address, lambda: self._datasets.add(path, name=name, kind=chosen, columns=columns)
+            )
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return about(dataset)
 
-    async def sample(self) -> dict[str, Any]:
+    async def _save(self, request: Request, path: Path) -> None:
+        """Write a body to disk as it arrives."""
+        n_open = 0  # bytes of the line that has not ended yet
+        async with await open_file(path, "xb") as stream:
+            async for chunk in request.stream():
+                lines = chunk.split(b"\n")
+                if max(n_open + len(lines[0]), *map(len, lines)) > self._limits.line_bytes:
+                    raise Refusal(413, f"a line is too long; at most {self._limits.line_bytes:,} bytes are taken.")
+                n_open = len(lines[-1]) + (n_open if len(lines) == 1 else 0)
+                await stream.write(chunk)
+
+    async def _compute(self, request: Request, dataset: Dataset, work: Callable[[], Any], *, slow: bool = False) -> Any:
+        gate = self._slow_gate if slow else self.gate
+        try:
+            return await gate.run(address_of(request.scope), work)
+        except FileError:
+            if dataset.path.exists():
+                raise
+            raise Refusal(404, "this data set was dropped to make room for others.") from None
+
+    async def sample(self, request: Request) -> dict[str, Any]:
         """Take the built-in sample."""
-        return about(await self._gate(self._datasets.add_sample))
+        return about(await self.gate.run(address_of(request.scope), self._datasets.add_sample))
 
     async def statistics(
-        self, key: str, min_pmi: MinPmi = 1.0, min_ratio: MinRatio = 3.0, diagnosis: bool = True
+        self,
+        request: Request,
+        key: str,
+        min_pmi: MinPmi = registry.DEFAULT_MIN_PMI,
+        min_ratio: MinRatio = registry.DEFAULT_MIN_RATIO,
+        diagnosis: bool = True,
     ) -> Response:
-        """Give what ``setaug inspect --json`` gives."""
+        """Return what ``setaug inspect --json`` prints."""
         dataset, thresholds = self._datasets.get(key), Thresholds(min_pmi=min_pmi, min_ratio=min_ratio)
-        gate = self._slow_gate if diagnosis else self._gate
-        found = await gate(lambda: dataset.inspect(thresholds, with_diagnosis=diagnosis))
-        return reply(found.to_dict())
+
+        def inspect() -> Any:
+            return dataset.inspect(thresholds, with_diagnosis=diagnosis, progress=_stop_if_cancelled)
+
+        return reply((await self._compute(request, dataset, inspect, slow=diagnosis)).to_dict())
 
     async def labels(
         self,
+        request: Request,
         key: str,
         search: Annotated[str, Query(max_length=1000)] = "",
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
     ) -> Response:
-        """Find labels: the one that is named first, then the most frequent."""
+        """Find labels: an exact match first, then the most frequent."""
         dataset, wanted = self._datasets.get(key), search.casefold()
 
         def find() -> dict[str, Any]:
@@ -126,17 +182,18 @@ class DataApi:
             hits.sort(key=lambda pair: pair[0].casefold() != wanted)
             return {"n": len(hits), "labels": [{"label": label, "count": n} for label, n in hits[:limit]]}
 
-        return reply(await self._gate(find))
+        return reply(await self._compute(request, dataset, find))
 
     async def graph(
         self,
+        request: Request,
         key: str,
-        min_pmi: MinPmi = 1.0,
-        min_ratio: MinRatio = 3.0,
+        min_pmi: MinPmi = registry.DEFAULT_MIN_PMI,
+        min_ratio: MinRatio = registry.DEFAULT_MIN_RATIO,
         around: Annotated[str | None, Query(max_length=1000)] = None,
         top: Annotated[int, Query(ge=2, le=100)] = 30,
     ) -> Response:
-        """Give the strongest edges of the label graph, or what is around one label, also as a picture."""
+        """Return the strongest edges of the label graph, or what is around one label, also as a picture."""
         dataset, thresholds = self._datasets.get(key), Thresholds(min_pmi=min_pmi, min_ratio=min_ratio)
 
         def draw() -> dict[str, Any]:
@@ -146,16 +203,17 @@ class DataApi:
                 raise Refusal(404, f"no set holds the label {around!r}.")
             return _drawn(OrderGraph.around(around, dataset.statistics, thresholds, top=top))
 
-        return reply(await self._gate(draw))
+        return reply(await self._compute(request, dataset, draw))
 
     async def examples(
         self,
+        request: Request,
         key: str,
         label: Annotated[str | None, Query(max_length=1000)] = None,
         offset: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
     ) -> Response:
-        """Give examples, all of them or those with a label, a page at a time."""
+        """Return examples, all of them or those with a label, a page at a time."""
         dataset = self._datasets.get(key)
 
         def find() -> dict[str, Any]:
@@ -164,18 +222,22 @@ class DataApi:
             rows = [{"index": at, "text": one.text[:2000], "labels": one.labels} for at, one in page]
             return {"n": len(chosen), "examples": rows}
 
-        return reply(await self._gate(find))
+        return reply(await self._compute(request, dataset, find))
 
-    async def orders(self, key: str, question: OrdersQuestion) -> Response:
-        """Give the order graph of a set, the exact number of its orders, and some of them, also as training text."""
+    async def orders(self, request: Request, key: str, question: OrdersQuestion) -> Response:
+        """Return the order graph of a set, the exact number of its orders, and some of them, also as training text."""
         dataset = self._datasets.get(key)
+        try:
+            check_labels(question.labels, "labels")
+        except DataError as error:
+            raise Refusal(422, str(error)) from None
         thresholds = Thresholds(min_pmi=question.min_pmi, min_ratio=question.min_ratio)
 
         def answer() -> dict[str, Any]:
             graph = OrderGraph.of_set(question.labels, dataset.statistics, thresholds)
             n_drawn = question.n if graph.n_orders is None else min(question.n, graph.n_orders)
             drawn = graph.draw(n_drawn, seed=question.seed, distinct=True)
-            codec = SetAugmenter(size=question.size).codec
+            codec = SetAugmenter(with_size=question.size).codec
             counted = {"n_orders": None if graph.n_orders is None else str(graph.n_orders)}
             written = [codec.encode(order) for order in drawn]
             return {
@@ -186,63 +248,61 @@ class DataApi:
                 "completions": written,
             }
 
-        return reply(await self._gate(answer))
+        return reply(await self._compute(request, dataset, answer))
 
     async def augment(
         self,
+        request: Request,
         key: str,
-        min_pmi: MinPmi = 1.0,
-        min_ratio: MinRatio = 3.0,
-        orders: Annotated[int, Query(ge=0, le=20, description="orders to add per example")] = 2,
-        ordering: Literal["topological", "reversed", "random", "frequency", "given"] = "topological",
+        min_pmi: MinPmi = registry.DEFAULT_MIN_PMI,
+        min_ratio: MinRatio = registry.DEFAULT_MIN_RATIO,
+        orders: Annotated[int, Query(ge=0, le=20, description="orders to add per example")] = registry.DEFAULT_N_ORDERS,
+        ordering: OrderingName = registry.DEFAULT_ORDERING,
         size: bool = True,
         seed: Seed = 0,
         format: Literal["prompt-completion", "chat", "chat-prompt-completion"] = "prompt-completion",  # noqa: A002
     ) -> Response:
-        """Give the training pairs, byte for byte what ``setaug augment`` writes."""
+        """Return the training pairs, byte for byte what ``setaug augment`` writes."""
         dataset = self._datasets.get(key)
         augmenter = SetAugmenter(
-            n_orders=orders, ordering=ordering, min_pmi=min_pmi, min_ratio=min_ratio, size=size, random_state=seed
+            n_orders=orders, ordering=ordering, min_pmi=min_pmi, min_ratio=min_ratio, with_size=size, random_state=seed
         )
-        if self._n_downloads >= self._max_downloads:
-            raise too_busy()
-        self._n_downloads += 1
+        download = _Download(self._datasets.new_path(), self.downloads, address_of(request.scope))
         try:
-            path = await self._gate(lambda: _augmented(dataset, augmenter, PairFormat.named(format)))
+            await self._compute(
+                request,
+                dataset,
+                lambda: _augment(
+                    dataset, Path(download.path), augmenter, PairFormat.named(format), self._limits.download_bytes
+                ),
+            )
         except BaseException:
-            self._n_downloads -= 1
+            download.end()
             raise
-        headers = {"Content-Disposition": 'attachment; filename="pairs.jsonl"'}
-        headers["Content-Length"] = str(path.stat().st_size)
-        return _Download(path, self._end_download, headers)
-
-    def _end_download(self) -> None:
-        self._n_downloads -= 1
+        return download
 
 
-class _Download(StreamingResponse):
-    """Send a file, and remove it, also where nobody waits for it any more."""
+class _Download(FileResponse):
+    """A file of our own, with the slot that it takes; both end when it was sent, or when nobody waits for it."""
 
-    def __init__(self, path: Path, end: Callable[[], None], headers: dict[str, str]) -> None:
-        super().__init__(_chunks(path), media_type="application/x-ndjson", headers=headers)
-        self._path, self._end = path, end
+    def __init__(self, folder: Path, slots: Budget, address: str) -> None:
+        super().__init__(folder / "pairs.jsonl", media_type="application/x-ndjson", filename="pairs.jsonl")
+        slots.take(address)
+        self._folder, self._slots, self._address = folder, slots, address
+
+    def end(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._slots.give_back(self._address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._end()
-            self._path.unlink(missing_ok=True)
-
-
-async def _chunks(path: Path) -> AsyncIterator[bytes]:
-    async with await open_file(path, "rb") as stream:
-        while chunk := await stream.read(1 << 16):
-            yield chunk
+            self.end()
 
 
 def about(dataset: Dataset) -> dict[str, Any]:
-    """Say which data set it is."""
+    """Return the description of a data set."""
     columns = dataset.columns
     fields = {"text-field": columns.text, "labels-field": columns.labels, "delimiter": columns.delimiter}
     return {"id": dataset.key, "name": dataset.name, "n_examples": len(dataset.examples), "fields": fields}
@@ -257,19 +317,39 @@ def _kind(name: str) -> str:
 
 
 def _drawn(graph: OrderGraph) -> dict[str, Any]:
-    return {"labels": graph.labels, "edges": [asdict(edge) for edge in graph.edges], "svg": graph.to_svg()}
+    return {"labels": graph.labels, "edges": [asdict(edge) for edge in graph.edges], "svg": to_svg(graph)}
 
 
-def _augmented(dataset: Dataset, augmenter: SetAugmenter, pair_format: PairFormat) -> Path:
-    """Write pairs to a file of our own, beside the data set."""
-    handle, name = tempfile.mkstemp(suffix=".jsonl", dir=dataset.path.parent)
-    os.close(handle)
-    path = Path(name)
-    try:
-        augment_files(
-            dataset.path, path, augmenter, columns=dataset.columns, kind=dataset.kind, pair_format=pair_format
-        )
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    return path
+def _stop_if_cancelled(*_: object) -> None:
+    """Stop a thread whose client has left."""
+    from_thread.check_cancelled()
+
+
+def _augment(dataset: Dataset, path: Path, augmenter: SetAugmenter, pair_format: PairFormat, most: int) -> None:
+    """Write pairs, and stop where they become too many bytes or the client has left."""
+    folder = path.parent
+    folder.mkdir()
+
+    def check(*_: object) -> None:
+        from_thread.check_cancelled()
+        if folder_size(folder) > most:
+            raise Refusal(413, f"that is more than {most:,} bytes; ask for fewer orders, or use setaug augment.")
+
+    augment_files(
+        dataset.path,
+        path,
+        augmenter,
+        columns=dataset.columns,
+        kind=dataset.kind,
+        pair_format=pair_format,
+        progress=check,
+    )
+
+
+def folder_size(folder: Path) -> int:
+    """Return how many bytes the files in a folder and its folders have."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total

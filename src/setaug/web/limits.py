@@ -1,75 +1,145 @@
-"""What a server lets anybody ask for, and how it says no."""
+"""The bounds of a server, and how it refuses what exceeds them."""
 
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from anyio import CapacityLimiter, to_thread
 from starlette.responses import JSONResponse
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Say how much is too much."""
+    """Bounds on what clients may ask for. Of what clients share, one address gets a part."""
 
-    upload_bytes: int = 50 << 20
-    """The largest file that can be dropped in."""
-    held_bytes: int = 200 << 20
-    """Files that are held at once, in bytes,"""
-    datasets: int = 16
-    """and in number; the one that was not looked at for longest goes first."""
+    connections: int = 512
+    """Open connections."""
+    per_address: int = 64
+    """Open connections of one address; 0 takes this bound and all shares of an address away."""
+    head_seconds: float = 10.0
+    """Time for the head of a request to arrive."""
+    body_seconds: float = 20.0
+    """Time for a body to begin, or for an answer to be read, beyond what `min_rate` allows."""
+    min_rate: int = 64 << 10
+    """Bytes a second below which an upload or a download is cut."""
     body_bytes: int = 1 << 20
-    """The largest body of any other request."""
-    body_seconds: float = 60.0
-    """How long the next part of a body may take to come."""
+    """The largest body of a request that is no upload."""
+    bodies_bytes: int = 64 << 20
+    """Such bodies in memory, in all; of one address, half."""
+    upload_bytes: int = 50 << 20
+    """The largest upload."""
+    uploads: int = 8
+    """Uploads under way; of one address, a quarter."""
+    datasets: int = 16
+    """Data sets held; the least recently used one is removed."""
+    held_bytes: int = 200 << 20
+    """Their files on disk."""
+    held_memory: int = 512 << 20
+    """Their texts and labels in memory; of one upload, half of it."""
+    line_bytes: int = 1 << 20
+    """The longest line of an upload."""
+    labels_per_set: int = 256
+    """Labels of one set of an upload."""
+    label_pairs: int = 4_000_000
+    """Pairs of labels, over all sets of an upload."""
     texts: int = 64
     """Texts in one request."""
     text_length: int = 20_000
     """Characters of a text."""
     waiting_texts: int = 256
-    """Texts that wait for the model; more are turned away."""
+    """Texts that wait for the model; of one address, half."""
     batch_size: int = 32
-    """Texts that the model sees at once."""
+    """Sequences that the model writes at once."""
     predict_seconds: float = 60.0
-    """How long a request waits for the model."""
+    """Time that a request waits for the model."""
     computing: int = 2
-    """Requests about a data set that are worked on at once; of slow ones, one."""
+    """Requests about data sets that are computed at once; of slow ones, one."""
     waiting: int = 32
-    """Those that wait for it; more are turned away."""
+    """Requests that wait for that."""
     downloads: int = 4
-    """Files of training pairs that are sent at once; more are turned away."""
+    """Files of training pairs that are made or sent; of one address, a quarter."""
+    download_bytes: int = 256 << 20
+    """The largest of them."""
+
+    def share(self, total: int, parts: int = 2) -> int:
+        """Return how much of a total one address may take."""
+        return max(1, total // parts) if self.per_address else total
 
 
 class Refusal(Exception):  # noqa: N818 - it is no error of ours
-    """Turn a request away, with a status and a sentence."""
+    """A request that is refused, with a status and a sentence."""
 
-    def __init__(self, status: int, sentence: str, *, retry_after: int | None = None) -> None:
-        self.status, self.sentence, self.retry_after = status, sentence, retry_after
+    def __init__(self, status: int, sentence: str, *, headers: dict[str, str] | None = None, id: str = "") -> None:  # noqa: A002
+        self.status, self.sentence, self.headers, self.id = status, sentence, headers or {}, id
         super().__init__(sentence)
 
     def response(self) -> JSONResponse:
-        """Say it in JSON."""
-        headers = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
-        return JSONResponse({"error": self.sentence}, self.status, headers)
+        """Return it as JSON; a failure has the id under which it is logged."""
+        return JSONResponse({"error": self.sentence} | ({"id": self.id} if self.id else {}), self.status, self.headers)
 
 
-def too_busy() -> Refusal:
-    """Make the refusal of a request that would have to wait too long."""
-    return Refusal(503, "too much to do at the moment; try again soon.", retry_after=2)
+def too_busy(sentence: str = "too much to do at the moment; try again soon.") -> Refusal:
+    """Return the refusal of a request that can be made again later."""
+    return Refusal(503, sentence, headers={"Retry-After": "2"})
 
 
-Gate = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Runs something that takes a while in a thread, when it is its turn."""
+class Budget:
+    """Something that clients share: slots, bytes or texts. No address takes more than its share."""
 
+    def __init__(self, total: int, share: int) -> None:
+        self._total, self._share = total, share
+        self._taken: Counter[str] = Counter()
 
-def make_gate(at_once: int, waiting: int) -> Gate:
-    """Let a few things run at once, let some more wait, and turn others away."""
-    from anyio import CapacityLimiter, to_thread
+    @property
+    def taken(self) -> int:
+        """How much is in use."""
+        return self._taken.total()
 
-    limiter = CapacityLimiter(at_once)
-
-    async def run(work: Callable[[], Any]) -> Any:
-        if limiter.statistics().tasks_waiting >= waiting:
+    def take(self, address: str, n: int = 1) -> None:
+        """Take some, or raise a `Refusal`."""
+        if self.taken + n > self._total or self._taken[address] + n > self._share:
             raise too_busy()
-        return await to_thread.run_sync(work, limiter=limiter)
+        self._taken[address] += n
 
-    return run
+    def give_back(self, address: str, n: int = 1) -> None:
+        """Release some of the budget."""
+        self._taken[address] -= n
+        if not self._taken[address]:
+            del self._taken[address]
+
+    @contextmanager
+    def taking(self, address: str, n: int = 1) -> Iterator[None]:
+        """Take some for the duration of a context."""
+        self.take(address, n)
+        try:
+            yield
+        finally:
+            self.give_back(address, n)
+
+
+class Gate:
+    """Run functions in threads: a few at once, one of them for each address; some more wait."""
+
+    def __init__(self, at_once: int, limits: Limits) -> None:
+        self._limiter = CapacityLimiter(at_once)
+        self._own: dict[str, CapacityLimiter] = {}
+        self._at_once_each = limits.share(at_once)
+        self._places = Budget(at_once + limits.waiting, limits.share(at_once + limits.waiting))
+
+    @property
+    def waiting(self) -> int:
+        """How many run or wait."""
+        return self._places.taken
+
+    async def run(self, address: str, work: Callable[[], Any]) -> Any:
+        """Return what the function returns, when it is its turn."""
+        with self._places.taking(address):
+            own = self._own.setdefault(address, CapacityLimiter(self._at_once_each))
+            try:
+                async with own:
+                    return await to_thread.run_sync(work, limiter=self._limiter)
+            finally:
+                if not own.borrowed_tokens and not own.statistics().tasks_waiting:
+                    self._own.pop(address, None)

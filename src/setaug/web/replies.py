@@ -7,5 +7,5 @@ from fastapi import Response
 
 
 def reply(content: Any) -> Response:
-    """Answer with JSON."""
+    """Return content as an answer in JSON."""
     return Response(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), media_type="application/json")

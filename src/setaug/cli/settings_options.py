@@ -1,0 +1,86 @@
+"""Options made from the fields of a settings class: names, types, defaults and help stand there and nowhere else."""
+
+import argparse
+import inspect
+import re
+from collections.abc import Container, Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, get_args
+
+
+def add_settings(
+    group: argparse._ArgumentGroup,
+    settings: type,
+    *,
+    names: Mapping[str, str] | None = None,
+    leave_out: Container[str] = (),
+) -> None:
+    """Add an option for each field of a settings class, with the help that the class docstring has for it.
+
+    Parameters
+    ----------
+    names
+        Options that are called differently from their field.
+    leave_out
+        Fields without an option.
+
+    """
+    helps = parameter_docs(settings)
+    for one in fields(settings):
+        if one.name not in leave_out:
+            name = (names or {}).get(one.name, one.name)
+            group.add_argument(f"--{name.replace('_', '-')}", dest=name, **_argument(one, helps[one.name]))
+
+
+def given_settings(
+    options: argparse.Namespace, settings: type, *, names: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the fields whose options were given; the class has the defaults of the others."""
+    values = {one.name: getattr(options, (names or {}).get(one.name, one.name), None) for one in fields(settings)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def parameter_docs(documented: type) -> dict[str, str]:
+    """Return what the "Parameters" section of a class docstring says about each parameter.
+
+    Examples
+    --------
+    >>> from setaug.settings import TrainingSettings
+    >>> parameter_docs(TrainingSettings)["accumulate"]
+    'steps per update'
+
+    """
+    section = inspect.cleandoc(documented.__doc__ or "").partition("Parameters\n----------\n")[2]
+    section = re.split(r"\n\n\w+\n-+\n", section)[0]
+    found = re.findall(r"^(\w+)\n((?:    .*\n?|\n)+)", section, re.MULTILINE)
+    return {name: _sentence(text) for name, text in found}
+
+
+def _sentence(text: str) -> str:
+    joined = " ".join(text.split()).replace("``", "").removesuffix(".")
+    return joined[:1].lower() + joined[1:] if joined[1:2].islower() else joined
+
+
+def _argument(one: Field[Any], sentence: str) -> dict[str, Any]:
+    """Return the arguments of ``add_argument`` for a field; an option that is not given is None."""
+    choices = one.metadata.get("choices")
+    kinds: tuple[Any, ...] = get_args(one.type) or (one.type,)
+    kind = next(kind for kind in kinds if kind is not type(None))
+    help_text = (sentence + _choices_help(choices) + _default(one)).replace("%", "%%")
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction, "default": None, "help": help_text}
+    shape = {"choices": tuple(choices)} if choices else {"metavar": {int: "N", float: "X"}.get(kind, "TEXT")}
+    return {"type": kind, "default": None, "help": help_text, **shape}
+
+
+def _choices_help(choices: Mapping[str, Any] | None) -> str:
+    told = {name: getattr(entry, "help", entry) for name, entry in (choices or {}).items()}
+    return "".join(f"; {name}: {text}" for name, text in told.items() if isinstance(text, str))
+
+
+def _default(one: Field[Any]) -> str:
+    if one.default is None or one.default is MISSING:
+        return ""
+    if isinstance(one.default, bool):
+        return " [yes]" if one.default else " [no]"
+    return f" [{one.default:g}]" if isinstance(one.default, float) else f" [{one.default}]"

@@ -1,0 +1,359 @@
+"""Count and augment files on Ray Data, on one machine or many: the same pairs as `LocalEngine`, in several files.
+
+The input is divided into partitions. Ray Data runs one task for each: it counts the labels, then the pairs that the
+labels' counts do not decide, then writes pairs. All that the tasks of a step share is put into Ray's object store
+once; a machine's tasks read it there without a copy. A task whose worker dies runs again, on another.
+
+Each reads its partition with the code of the local engine, bytes and all, so texts, messages and orders are the same;
+Ray Data's own readers would give values, not bytes. An example's index is its place in its partition plus the number
+of examples in those before.
+"""
+
+import logging
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from importlib.metadata import version
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh3_64
+
+from setaug.engines.fast.blocks import Block
+from setaug.engines.fast.label_table import LabelTable
+from setaug.engines.fast.pair_writer import PairWriter
+from setaug.engines.job import AugmentReport, Job, check_positive
+from setaug.engines.partitions import Partition, plan_partitions
+from setaug.engines.shards import Shards
+from setaug.engines.threads import read_ahead
+from setaug.engines.writers import open_rows
+from setaug.errors import DataError, EngineError, MissingExtraError, SetAugError
+from setaug.examples import Skipped
+from setaug.orders.arrays import Ints, SetBatch
+from setaug.orders.pair_counts import PairCounts, SpillingPairCounts
+from setaug.settings import Progress
+from setaug.storage import is_address
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+PARTITION_SIZE = 1 << 26
+_CPUS = 0.9
+"""The share of a processor that a task requests: below one, so that a task is never left waiting for a whole one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayEngine:
+    """Runs a job on Ray Data.
+
+    It runs where Ray is initialized, or on the cluster that ``RAY_ADDRESS`` names, or else on this machine.
+
+    Parameters
+    ----------
+    workers
+        How many tasks to run at once on this machine; by default one per processor. A cluster decides itself.
+    partition_size
+        About how many bytes of input a task reads at most. Compressed files, CSV files and row groups are not divided.
+
+    """
+
+    workers: int | None = None
+    partition_size: int = PARTITION_SIZE
+
+    def __post_init__(self) -> None:
+        check_positive("workers", self.workers)
+        check_positive("partition_size", self.partition_size)
+
+    @contextmanager
+    def start(self, job: Job, progress: Progress | None) -> Iterator["RayRun"]:
+        """Plan the partitions, and start Ray if it is not running."""
+        partitions, states = plan_partitions(job.files, self.partition_size, at_least=job.shards or 1)
+        # Workers may have another working folder.
+        partitions = [replace(part, file=replace(part.file, path=_absolute(part.file.path))) for part in partitions]
+        settings = (job.augmenter, job.columns, job.pair_format, list(job.carry), job.skip_bad)
+        n_shards = job.shards or len(partitions)
+        known = repr((version("setaug"), settings, partitions, states, n_shards))  # all that a shard depends on
+        shards = Shards(_absolute(job.target), n_shards, sha256(known.encode()).hexdigest()[:16])
+        shards.check()
+        with _ray(self.workers):
+            yield RayRun(job, partitions, shards, progress)
+
+
+def _absolute(path: str) -> str:
+    return path if is_address(path) or path == "-" else os.path.abspath(path)
+
+
+@contextmanager
+def _ray(workers: int | None) -> Iterator[None]:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+        from ray.data import DataContext
+    except ImportError:
+        raise MissingExtraError("The engine ray", "ray") from None
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        is_here = os.environ.get("RAY_ADDRESS", "") in ("", "local")
+        here: dict[str, Any] = {"address": "local", "num_cpus": workers, "include_dashboard": False} if is_here else {}
+        try:
+            with _keeping_handlers():
+                ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
+        except Exception as error:
+            raise EngineError(f"Ray cannot be started or reached: {_last_line(error)}") from error
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # its errors are raised, too
+    context = DataContext.get_current()
+    wanted = [
+        (context, "enable_progress_bars", False),
+        (context, "print_on_execution_start", False),
+        (context.execution_options, "preserve_order", True),
+    ]
+    before = [(whose, name, getattr(whose, name)) for whose, name, _ in wanted]
+    try:
+        for whose, name, value in wanted:
+            setattr(whose, name, value)
+        yield
+    finally:
+        for whose, name, value in before:
+            setattr(whose, name, value)
+        if is_ours:
+            ray.shutdown()
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().rpartition("\n")[2]
+
+
+@contextmanager
+def _keeping_handlers() -> Iterator[None]:
+    """Restore the SIGTERM handler, which Ray replaces."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What a partition contains."""
+
+    bad: "_BadRows"
+    n_rows: int = 0
+    n_lines: int = 0
+    n_repeated: int = 0
+    checksum: int | None = None
+    labels: tuple[NDArray[np.uint8], Ints, Ints] | None = None
+    error: DataError | None = None
+    """The error that stopped reading, if any."""
+
+
+class _BadRows(Skipped):
+    """Bad rows, by line in the partition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.located: list[DataError] = []
+
+    def add(self, error: DataError, n_rows: int = 1) -> None:
+        """Count one bad row, or several that were read as one."""
+        super().add(error, n_rows)
+        if len(self.located) < len(self.first):
+            self.located.append(error)
+
+
+@dataclass(slots=True)
+class RayRun:
+    """The steps of a job on Ray."""
+
+    job: Job
+    partitions: list[Partition]
+    shards: Shards
+    progress: Progress | None
+    _n_rows: list[int] = field(default_factory=list)
+
+    def count_labels(self, report: AugmentReport) -> LabelTable:
+        """Count the labels of each partition, and add the counts up here."""
+        table = LabelTable()
+        n_lines = 0  # in the partitions before that are of the same file
+        for at, counted in enumerate(self._tasks(_count_labels, self.job)):
+            partition = self.partitions[at]
+            n_lines = n_lines if partition.start else 0
+            if counted.error is not None:
+                raise _moved(counted.error, n_lines)
+            for error in counted.bad.located:
+                report.skipped.add(_moved(error, n_lines))
+            report.skipped.count += counted.bad.count - len(counted.bad.located)
+            table.add_counts(*counted.labels)
+            n_lines += counted.n_lines
+            self.partitions[at] = replace(partition, checksum=counted.checksum)
+            self._n_rows.append(counted.n_rows)
+            report.n_examples += counted.n_rows
+            report.n_repeated += counted.n_repeated
+            self._tell("reading", report.n_examples, None)
+        return table
+
+    def count_pairs(self, table: LabelTable, bounds: Ints, cap: float, pairs: SpillingPairCounts) -> None:
+        """Count the label pairs of each partition, and add the counts up here."""
+        done, total = 0, sum(self._n_rows)
+        counts = self._tasks(_count_pairs, (self.job, table, bounds, cap))
+        for n_rows, counted in zip(self._n_rows, counts, strict=True):
+            pairs.add_counts(*counted)
+            done += n_rows
+            self._tell("counting", done, total)
+
+    def write(self, table: LabelTable, pair_writer: PairWriter, report: AugmentReport) -> None:
+        """Write the shards that are still missing."""
+        with self.shards.locked():
+            self._write(table, pair_writer, report)
+
+    def _write(self, table: LabelTable, pair_writer: PairWriter, report: AugmentReport) -> None:
+        n_shards = self.shards.n_shards
+        cuts = [len(self.partitions) * k // n_shards for k in range(n_shards + 1)]
+        first_rows = [0, *accumulate(self._n_rows)]
+        self.shards.begin()
+        notes = self.shards.notes()
+        missing = [k for k in range(n_shards) if k not in notes]
+        groups = {
+            k: _Group(self.partitions[cuts[k] : cuts[k + 1]], first_rows[cuts[k]], first_rows[cuts[k + 1]])
+            for k in missing
+        }
+        for noted in notes.values():
+            report.add(noted)
+        done = report.n_examples - sum(group.end - group.start for group in groups.values())
+        written = self._tasks(_write_shard, (self.job, table, pair_writer, self.shards, groups), missing)
+        for k, noted in zip(missing, written, strict=True):
+            report.add(noted)
+            done += groups[k].end - groups[k].start
+            self._tell("writing", done, report.n_examples)
+        self.shards.publish()
+
+    def _tell(self, stage: str, done: int, total: int | None) -> None:
+        if self.progress:
+            self.progress(stage, done, total)
+
+    def _tasks(
+        self, function: Callable[..., Any], shared: object, numbers: Sequence[int] | None = None
+    ) -> Iterator[Any]:
+        """Run a function for each partition, or for each number; yield the results in this order."""
+        import ray
+        from ray.exceptions import RayError
+
+        items: list[Any] = list(self.partitions if numbers is None else numbers)
+        if not items:
+            return
+        try:
+            together = ray.put((function, shared, items))
+            rows = ray.data.from_items([{"number": k} for k in range(len(items))], override_num_blocks=len(items))
+            for row in rows.map(_Task(together), num_cpus=_CPUS).iter_rows():
+                result = pickle.loads(row["result"])
+                if isinstance(result, Exception):
+                    raise result
+                yield result
+        except RayError as error:
+            raise EngineError(f"Ray could not finish: {_last_line(error)}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Runs a function on one item of the shared data; errors meant for the caller are returned as results."""
+
+    shared: "ObjectRef[Any]"
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        import ray
+
+        function, shared, items = ray.get(self.shared)
+        try:
+            result = function(shared, items[row["number"]])
+        except (SetAugError, OSError) as error:
+            result = error
+        return {"result": pickle.dumps(result)}
+
+
+def _moved(error: DataError, n_lines: int) -> DataError:
+    """Return an error with its line in the file, given the number of lines before the partition."""
+    return DataError(error.problem, source=error.source, line=None if error.line is None else n_lines + error.line)
+
+
+def _blocks(job: Job, partition: Partition, bad: _BadRows | None) -> Iterator[Block]:
+    reader = partition.part_of(job.reader(partition.file, bad))
+    with partition.open() as stream, read_ahead(reader.read(stream)) as blocks:
+        yield from blocks
+
+
+def _count_labels(job: Job, partition: Partition) -> _Counted:
+    table, counted, checksum = LabelTable(), _Counted(_BadRows()), xxh3_64()
+    try:
+        for block in _blocks(job, partition, counted.bad if job.skip_bad else None):
+            counted.n_repeated += table.number_sets(block)[1]
+            counted.n_rows += len(block)
+            counted.n_lines += block.n_lines
+            checksum.update(block.bytes.data)
+    except DataError as error:
+        counted.error = error
+    counted.checksum, counted.labels = checksum.intdigest(), table.spelt()
+    return counted
+
+
+def _sets(job: Job, partition: Partition, table: LabelTable) -> Iterator[tuple[Block, SetBatch]]:
+    """Read a partition again; yield its blocks and its sets, with the labels' global numbers.
+
+    Whether the partition is unchanged is only known at its end.
+    """
+    own, checksum = LabelTable(), xxh3_64()
+    numbers = np.zeros(0, np.int32)
+    for block in _blocks(job, partition, _BadRows()):
+        checksum.update(block.bytes.data)
+        batch, _ = own.number_sets(block)
+        if not len(batch):
+            continue
+        found = table.find(own, len(numbers))
+        if found is None:
+            raise partition.file.changed()
+        numbers = np.append(numbers, found)
+        yield block, SetBatch(batch.starts, numbers[batch.ids])
+    if checksum.intdigest() != partition.checksum:
+        raise partition.file.changed()
+
+
+def _count_pairs(shared: tuple[Job, LabelTable, Ints, float], partition: Partition) -> tuple[NDArray[np.uint64], Ints]:
+    from setaug.orders.kernels import undecided_keys
+
+    job, table, bounds, cap = shared
+    pairs = PairCounts()
+    for _, batch in _sets(job, partition, table):
+        pairs.add(undecided_keys(batch.starts, batch.ids, bounds, cap))
+    return pairs.sorted()
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Consecutive partitions, and the range of their rows among all rows."""
+
+    partitions: Sequence[Partition]
+    start: int
+    end: int
+
+
+def _write_shard(
+    shared: tuple[Job, LabelTable, PairWriter, Shards, dict[int, _Group]], number: int
+) -> dict[str, int | float]:
+    job, table, pair_writer, shards, groups = shared
+    group, report = groups[number], AugmentReport()
+    done = group.start
+    with open_rows(shards.path(number), job.pair_format, job.carry) as write:
+        for partition in group.partitions:
+            for block, batch in _sets(job, partition, table):
+                lines, orders = pair_writer.pairs(block, batch, done)
+                write(lines)
+                report.note(orders)
+                done += len(batch)
+    notes = report.notes()
+    shards.note(number, notes)
+    return notes

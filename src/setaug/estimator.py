@@ -1,0 +1,83 @@
+"""What all models share: scikit-learn's contract, also for parameters that are frozen dataclasses."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from setaug.examples import Data, make_examples
+from setaug.metrics import score_sets
+from setaug.predictions import Prediction
+from setaug.registry import check_choice
+
+
+class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
+    """A model that predicts sets, and whose parameters may be dataclasses.
+
+    The fields of such a parameter are parameters too: ``training__epochs`` is the field ``epochs`` of ``training``.
+    `set_params` puts a changed copy in place of a dataclass, so no object that was passed in ever changes.
+    """
+
+    @abstractmethod
+    def predict(self, data: Iterable[str] | Data, *args: Any, **changes: Any) -> list[Prediction]:
+        """Predict the set of each text."""
+
+    def score(self, data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> float:
+        """Return the mean F1 of the predicted sets."""
+        examples = make_examples(data, labels)
+        found = [one.labels for one in self.predict(examples)]
+        return score_sets([example.labels for example in examples], found).samples_f1
+
+    @property
+    def classes_(self) -> NDArray[np.object_]:
+        """The known labels, in the order of the columns of ``predict_proba``."""
+        self._check_fitted()
+        if self.labels_ is None:
+            raise AttributeError("an open vocabulary has no classes_.")
+        return np.array(self.labels_, dtype=object)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "labels_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, with `deep` also the fields of dataclasses, as ``parameter__field``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        nested = {
+            f"{name}__{field.name}": getattr(value, field.name)
+            for name, value in params.items()
+            if deep and _has_fields(value)
+            for field in fields(value)
+        }
+        return {**params, **nested}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, nested ones as ``parameter__field``; nothing is set if one name is unknown."""
+        valid = self.get_params(deep=False)
+        changes: dict[str, Any] = {}
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in params.items():
+            name, has_field, field = key.partition("__")
+            check_choice("parameter", name, valid)
+            if has_field:
+                nested.setdefault(name, {})[field] = value
+            else:
+                changes[name] = value
+        for name, values in nested.items():
+            part = changes.get(name, valid[name])
+            names = [field.name for field in fields(part)] if _has_fields(part) else []
+            for field in values:
+                check_choice("parameter", f"{name}__{field}", [f"{name}__{one}" for one in names])
+            changes[name] = replace(part, **values)
+        for name, value in changes.items():
+            setattr(self, name, value)
+        return self
+
+
+def _has_fields(value: object) -> bool:
+    return is_dataclass(value) and not isinstance(value, type)

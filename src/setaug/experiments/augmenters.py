@@ -1,0 +1,30 @@
+"""Augmenters as cells keep them: ``with_size`` is stored as ``size``, so that results measured earlier are found."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from setaug.augmenter import SetAugmenter
+
+
+def augmenter_to_cell(augmenter: SetAugmenter) -> dict[str, Any]:
+    """Return the parameters of an augmenter as a cell keeps them.
+
+    Examples
+    --------
+    >>> augmenter_to_cell(SetAugmenter(with_size=False))["size"]
+    False
+
+    """
+    return {"size" if name == "with_size" else name: value for name, value in augmenter.get_params().items()}
+
+
+def augmenter_from_cell(kept: Mapping[str, Any]) -> SetAugmenter:
+    """Return the augmenter that a cell describes.
+
+    Examples
+    --------
+    >>> augmenter_from_cell({"size": False, "n_orders": 1}).with_size
+    False
+
+    """
+    return SetAugmenter(**{"with_size" if name == "size" else name: value for name, value in kept.items()})

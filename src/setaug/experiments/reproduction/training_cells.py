@@ -1,0 +1,265 @@
+"""The cells of an experiment, and how to run them: train once, predict in several ways."""
+
+import hashlib
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from setaug.augmenter import SetAugmenter
+from setaug.datasets import Dataset, load_dataset, parse_name
+from setaug.experiments.augmenters import augmenter_from_cell, augmenter_to_cell
+from setaug.experiments.cells import Cell, Result, cell_key
+from setaug.experiments.reproduction.experiment import LANGUAGE_MODEL, PLAIN, QUOTED, Experiment, Row
+from setaug.experiments.reproduction.most_frequent import MostFrequent
+from setaug.metrics import evaluate
+from setaug.models.base import fingerprint, usual_rate
+from setaug.models.methods import make_model
+from setaug.models.pretrained import load_tokenizer
+from setaug.models.scratch import SHAPES
+from setaug.models.tfidf import TfidfClassifier
+from setaug.predictions import Prediction
+from setaug.prompting import Endpoint, PromptedSetModel
+from setaug.prompting.endpoint import Teller
+from setaug.settings import METHODS, SEEDS, Decoding, TrainingSettings
+from setaug.storage import open_output
+
+_PLAIN: dict[str, Any] = {"tf-idf": TfidfClassifier, "most-frequent": MostFrequent}
+_MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*", "*.model", "vocab*", "merges.txt")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompts:
+    """How language models are prompted."""
+
+    shots: int = 24
+    kind: str = "chat"
+    max_tokens: int = 256
+    skip_refused: bool = False
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    """Where the model is served. Of it, only ``request`` is a part of the cell."""
+
+    def as_cell(self) -> dict[str, Any]:
+        """Return what a result depends on."""
+        named = {"shots": self.shots, "kind": self.kind, "max_tokens": self.max_tokens}
+        named["request"] = dict(self.endpoint.request)
+        return named | ({"skip_refused": True} if self.skip_refused else {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What all cells of a run have in common."""
+
+    data_dir: str | None = None
+    download: bool = False
+    verify: bool = True
+    models: dict[str, str] = field(default_factory=dict)
+    """Model names or folders, by kind: ``encoder-decoder``, ``encoder``, ``language-model``."""
+    training: dict[str, Any] = field(default_factory=dict)
+    """Changes to the default `TrainingSettings` of models that write sets."""
+    classifier_training: dict[str, Any] = field(default_factory=dict)
+    """Changes to those of classifiers."""
+    seeds: tuple[int, ...] = SEEDS
+    samples: int | None = None
+    """Overrides the number of samples of rows that vote."""
+    keep_models: bool = False
+    prompts: Prompts = field(default_factory=Prompts)
+
+    def load(self, name: str) -> Dataset:
+        """Load a data set, once per process."""
+        return _load(name, self.data_dir, self.download, self.verify)
+
+    def check_models(self) -> None:
+        """Raise if a model does not exist, before anything is trained."""
+        for kind, model in self.models.items():
+            if kind != LANGUAGE_MODEL and model not in SHAPES:
+                load_tokenizer(model)
+
+
+@cache
+def _load(name: str, data_dir: str | None, download: bool, verify: bool) -> Dataset:
+    return load_dataset(name, data_dir, download=download, verify=verify)
+
+
+def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, list[Cell]]:
+    """Return the cells of each row on a data set, one per seed; rows that cannot be run have none."""
+    splits = setup.load(data).splits.values()
+    known = {"data": data, "digest": _short(" ".join(map(fingerprint, splits)))}
+    return {
+        row.name: [
+            dict(json.loads(json.dumps({**known, **_make_cell(row, setup, seed, experiment.vocabulary)})))
+            for seed in (setup.seeds if row.method not in PLAIN else setup.seeds[:1])
+        ]
+        for row in experiment.rows
+        if row.method in PLAIN or (row.model in setup.models and row.method != QUOTED)
+    }
+
+
+def _make_cell(row: Row, setup: Setup, seed: int, vocabulary: str) -> Cell:
+    """Return everything that a result depends on, defaults included."""
+    decoding = dict(row.decoding)
+    if row.method in PLAIN:
+        return {"method": row.method, "settings": _PLAIN[row.method]().get_params(), "decoding": decoding}
+    path, ordering = setup.models[row.model], METHODS[row.method].ordering
+    named = {"method": row.method, "model": name_model(path), "seed": seed}
+    if row.model == LANGUAGE_MODEL:
+        augmenter = SetAugmenter(ordering=ordering, with_size=bool(row.size), random_state=seed)
+        asked = {"vocabulary": vocabulary, "prompt": setup.prompts.as_cell(), "decoding": decoding}
+        return {**named, "augmenter": augmenter_to_cell(augmenter), **asked}
+    rate = {"learning_rate": usual_rate(path)}
+    if row.method == "classifier":
+        # As many pairs of a text and a set as the other methods, which see n + 1 orders of a set per epoch.
+        epochs = (row.n_orders + 1) * TrainingSettings(**setup.training).epochs
+        training = TrainingSettings(**{**rate, "epochs": epochs, **setup.classifier_training, "seed": seed})
+        return {**named, "training": asdict(training), "decoding": {"rule": "top-k", **decoding}}
+    augmenter = SetAugmenter(ordering=ordering, n_orders=row.n_orders, with_size=bool(row.size), random_state=seed)
+    if row.method != "set-search":
+        if setup.samples is not None and "samples" in decoding:
+            decoding["samples"] = setup.samples
+        decoding = asdict(Decoding(**{"constrained": False, "seed": seed, **decoding}))
+    return {
+        **named,
+        "augmenter": augmenter_to_cell(augmenter),
+        "vocabulary": vocabulary,
+        "training": asdict(TrainingSettings(**{**rate, **setup.training, "seed": seed})),
+        "decoding": decoding or {"constrained": False},
+    }
+
+
+def describe(cell: Cell) -> str:
+    """Describe the training of a cell in a few words."""
+    parts = [cell["data"], cell["method"]]
+    if "augmenter" in cell:
+        parts.append("with size" if cell["augmenter"]["size"] else "without size")
+        parts.append(f"{cell['prompt']['shots']} shots" if "prompt" in cell else f"n = {cell['augmenter']['n_orders']}")
+    return ", ".join(parts + ([f"seed {cell['seed']}"] if "seed" in cell else []))
+
+
+def describe_decoding(cell: Cell) -> str:
+    """Describe the decoding of a cell by what differs from the default."""
+    default = {**asdict(Decoding()), "seed": cell.get("seed")} if "training" in cell else {}
+    changed = [f"{name} {value}" for name, value in cell["decoding"].items() if default.get(name) != value]
+    return ", ".join(changed) or "default"
+
+
+@cache
+def name_model(model: str) -> str:
+    """Return a name that identifies a model: for a folder, its name and a digest of its content."""
+    folder = Path(model)
+    if not folder.is_dir():
+        return model
+    digest = hashlib.blake2b(digest_size=4)
+    for path in sorted({path for pattern in _MODEL_FILES for path in folder.glob(pattern)}):
+        with path.open("rb") as stream:
+            for block in iter(lambda: stream.read(1 << 22), b""):
+                digest.update(block)
+    return f"{folder.resolve().name}@{digest.hexdigest()}"
+
+
+def training_key(cell: Cell) -> str:
+    """Return the key of a training: the cell without its decoding."""
+    return cell_key({name: value for name, value in cell.items() if name != "decoding"})
+
+
+def _short(key: str) -> str:
+    return hashlib.blake2b(key.encode(), digest_size=6).hexdigest()
+
+
+def predictions_path(folder: Path, cell: Cell) -> Path:
+    """Return the file of the sets that a cell predicted."""
+    return folder / "predictions" / f"{_short(cell_key(cell))}.jsonl.gz"
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """Runs cells that share a training; predictions and models go to a folder."""
+
+    setup: Setup
+    folder: Path
+
+    def __call__(self, cells: Sequence[Cell]) -> Iterator[Result]:
+        """Train, then yield the result of each decoding."""
+        dataset = self.setup.load(cells[0]["data"])
+        keyphrases = parse_name(dataset.name).entry.kind.keyphrases
+        began = time.monotonic()
+        model = self._train(cells[0], dataset)
+        seconds = getattr(model, "record_", {}).get("seconds", round(time.monotonic() - began, 1))
+        for cell in cells:
+            began = time.monotonic()
+            predictions = model.predict(dataset.test, **cell["decoding"], **self._prompt_options(cell))
+            took = time.monotonic() - began
+            path = predictions_path(self.folder, cell)
+            _write(predictions, path)
+            scores = evaluate(dataset.test, predictions, vocabulary=dataset.labels, keyphrases=keyphrases)
+            yield {
+                **scores.to_dict(),
+                "n_train": len(dataset.train),
+                "n_test": len(dataset.test),
+                **_tuned(model, cell),
+                "train_seconds": seconds,
+                "predict_seconds": round(took, 1),
+                "predictions": path.relative_to(self.folder).as_posix(),
+            }
+
+    def _train(self, cell: Cell, dataset: Dataset) -> Any:
+        method = cell["method"]
+        if method in PLAIN:
+            return _PLAIN[method](**cell["settings"]).fit(dataset.train, dev=dataset.dev)
+        path = self._path(cell)
+        if "prompt" in cell:
+            prompt = {name: value for name, value in cell["prompt"].items() if name != "request"}
+            options = {"vocabulary": cell["vocabulary"], "endpoint": self.setup.prompts.endpoint, **prompt}
+            return PromptedSetModel(path, augmenter=augmenter_from_cell(cell["augmenter"]), **options).fit(
+                dataset.train
+            )
+        training = TrainingSettings(**cell["training"])
+        if method == "classifier":
+            classifier = make_model(method, path, training=training)
+            return classifier.fit(dataset.train, dev=dataset.dev, folder=self.model_folder(cell), resume=True)
+        augmenter = augmenter_from_cell(cell["augmenter"])
+        options = {"size": augmenter.with_size, "augmenter": augmenter, "vocabulary": cell["vocabulary"]}
+        model = make_model(method, path, training=training, **options)
+        return model.fit(dataset.train, folder=self.model_folder(cell), resume=True)
+
+    def _prompt_options(self, cell: Cell) -> dict[str, Any]:
+        """Return where to store the answers of a language model, so that none is paid for twice."""
+        answers = self.folder / "answers" / f"{_short(training_key(cell))}.jsonl"
+        return {"answers": answers, "tell": Teller(sys.stderr.write)} if "prompt" in cell else {}
+
+    def model_folder(self, cell: Cell) -> Path:
+        """Return the folder of a cell's model."""
+        return self.folder / "models" / _short(training_key(cell) + self._path(cell))
+
+    def forget(self, cell: Cell) -> None:
+        """Remove the model of a cell, unless models are kept."""
+        if "training" in cell and not self.setup.keep_models:
+            shutil.rmtree(self.model_folder(cell), ignore_errors=True)
+
+    def _path(self, cell: Cell) -> str:
+        return next(model for model in self.setup.models.values() if name_model(model) == cell["model"])
+
+
+def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
+    """Return what was chosen on dev data, or what prompting took."""
+    if "prompt" in cell:
+        return {"asked": asdict(model.report_)}
+    if cell["method"] == "classifier":
+        return {"chosen": {"threshold": model.threshold_, "top_k": model.top_k_}}
+    if cell["method"] in PLAIN:
+        return {"chosen": {"k": model.k_} if isinstance(model, MostFrequent) else asdict(model.trial_)}
+    return {}
+
+
+def _write(predictions: Sequence[Prediction], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_output(path) as stream:
+        for found in predictions:
+            kept = Prediction(labels=found.labels, size=found.size, id=found.id)
+            stream.write(orjson.dumps(kept.as_row(), option=orjson.OPT_APPEND_NEWLINE))

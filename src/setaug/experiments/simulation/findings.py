@@ -1,0 +1,17 @@
+"""The findings of the simulation study (appendix G), and two open questions of the paper, by name."""
+
+from setaug.experiments.simulation.latent_orders import OBJECTIVE_STUDY, PROPOSAL_STUDY
+from setaug.experiments.simulation.order_sensitivity import FINDING_1, FINDING_2, FINDING_3
+from setaug.experiments.simulation.set_overlap import FINDING_4, FINDING_5
+from setaug.experiments.simulation.set_size import FINDING_6
+
+FINDINGS = {
+    "finding-1": FINDING_1,
+    "finding-2": FINDING_2,
+    "finding-3": FINDING_3,
+    "finding-4": FINDING_4,
+    "finding-5": FINDING_5,
+    "finding-6": FINDING_6,
+    "proposals": PROPOSAL_STUDY,
+    "objectives": OBJECTIVE_STUDY,
+}

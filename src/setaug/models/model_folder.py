@@ -1,0 +1,183 @@
+"""A model folder: the files of transformers, ``setaug.json`` and the label statistics.
+
+``setaug.json`` is written last, so a folder that has it is complete. Reading it needs no torch.
+"""
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from setaug.errors import ModelError
+from setaug.models.contents import check_contents, writing
+from setaug.storage import locked, open_output, sync_folder, sync_tree
+
+if TYPE_CHECKING:
+    from setaug.orders.statistics import LabelStatistics
+
+CARD = "setaug.json"
+STATISTICS = "statistics.json"
+_RUN = "run.json"
+_BESIDE = ".saving-"
+MARK = "complete"
+"""The file that marks a checkpoint as complete."""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that models depend on."""
+    packages = ("setaug", "torch", "transformers", "tokenizers", "accelerate", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def save_model(
+    folder: str | Path,
+    *,
+    model: Any,
+    tokenizer: Any,
+    statistics: "LabelStatistics",
+    card: dict[str, Any],
+    weights: dict[str, Any] | None = None,
+) -> None:
+    """Write a model folder; existing files are replaced once all new ones are complete.
+
+    Parameters
+    ----------
+    weights
+        The weights to write; by default the model's own.
+
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    for left in target.glob(f"{_BESIDE}*"):  # by a run that was killed while it saved
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=target, prefix=_BESIDE) as beside:
+        with writing(target):
+            model.save_pretrained(beside, state_dict=weights)
+            tokenizer.save_pretrained(beside)
+        statistics.save(Path(beside) / STATISTICS)
+        _use_default_mode(Path(beside))
+        sync_tree(beside)
+        (target / CARD).unlink(missing_ok=True)
+        sync_folder(target)
+        for path in Path(beside).iterdir():
+            os.replace(path, target / path.name)
+        sync_folder(target)
+    with open_output(target / CARD) as stream:
+        stream.write(orjson.dumps(card, option=orjson.OPT_INDENT_2))
+
+
+def _use_default_mode(folder: Path) -> None:
+    """Set the modes that the umask allows; safetensors creates files that only their owner can read."""
+    os.umask(umask := os.umask(0))
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(0o666 & ~umask)
+
+
+def is_whole(folder: str | Path) -> bool:
+    """Return whether a folder has a complete model."""
+    return (Path(folder) / CARD).is_file()
+
+
+def read_card(folder: str | Path) -> dict[str, Any]:
+    """Read ``setaug.json``."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise ModelError(f"there is no model folder {folder}.")
+    check_contents(path)
+    if not (path / CARD).exists():
+        hint = "; the run that writes it was not finished (setaug train --resume)" if has_run(path) else ""
+        raise ModelError(f"the folder {folder} holds no model of setaug: {CARD} is missing{hint}.")
+    card = _read_json(path / CARD)
+    if not isinstance(card.get("kind"), str):
+        raise ModelError(f"{path / CARD} is not what setaug writes: it names no kind of model.")
+    return card
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        read = orjson.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read: {error}.") from None
+    if not isinstance(read, dict):
+        raise ModelError(f"{path} is not what setaug writes: it holds no JSON object.")
+    return read
+
+
+def has_run(folder: Path) -> bool:
+    """Return whether a run has begun in a folder."""
+    return (folder / _RUN).exists()
+
+
+@contextmanager
+def locked_run(folder: Path) -> Iterator[None]:
+    """Create and lock the folder of a run; a second run in it is refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ModelError(f"cannot write to {folder}: {error.strerror}.") from None
+    try:
+        with locked(folder / "run", folder):
+            yield
+    finally:
+        with suppress(OSError):  # it holds something
+            folder.rmdir()
+
+
+def mark_whole(checkpoint: Path) -> None:
+    """Sync a checkpoint to disk, then mark it as complete."""
+    sync_tree(checkpoint)
+    with open_output(checkpoint / MARK):
+        pass
+
+
+def begin_run(folder: Path, settings: dict[str, Any], *, resume: bool) -> None:
+    """Write the settings of a run, or check that a resumed run has the same ones."""
+    path = folder / _RUN
+    settings = orjson.loads(orjson.dumps(settings))
+    if resume and path.exists():
+        before, now = _flat(_read_json(path)), _flat(settings)
+        changed = [name for name in now if before.get(name) != now[name]]
+        if changed:
+            was = ", ".join(f"{name} {before.get(name)!r} (now {now[name]!r})" for name in changed)
+            raise ModelError(f"the run in {folder} was begun with other settings: {was}.")
+        return
+    if has_run(folder) or is_whole(folder):
+        raise ModelError(f"{folder} holds an earlier run; go on with it (--resume), or choose another folder.")
+    with open_output(path) as stream:
+        stream.write(orjson.dumps(settings, option=orjson.OPT_INDENT_2))
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Return the newest complete checkpoint, if any."""
+    whole = [path for path in folder.glob("checkpoint-*") if (path / MARK).exists() and path.name[11:].isdecimal()]
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """Flatten nested settings, with dotted names."""
+    parts = [
+        {f"{name}.{inner}": one for inner, one in value.items()} if isinstance(value, dict) else {name: value}
+        for name, value in settings.items()
+    ]
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def forget_run(folder: Path) -> None:
+    """Remove the files of a failed run, unless it can be resumed from a checkpoint."""
+    if last_checkpoint(folder / "checkpoints") is None:
+        end_run(folder)
+        for name in (_RUN, "metrics.jsonl"):
+            (folder / name).unlink(missing_ok=True)
+
+
+def end_run(folder: Path) -> None:
+    """Remove the checkpoints of a run whose model is saved."""
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)

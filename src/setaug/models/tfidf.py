@@ -1,0 +1,296 @@
+"""A simple baseline: linear classifiers on TF-IDF features. It needs only scikit-learn.
+
+The words are weighed by TF-IDF, and each label has a classifier of its own. Logistic regression and linear SVMs of
+several strengths are tried; the dev data decides between them, and on the way to take a set from their scores.
+"""
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.svm import LinearSVC
+
+from setaug.decoding.thresholds import check_k, check_rule, make_prediction, true_sizes, tune_k, tune_threshold
+from setaug.errors import DataError
+from setaug.estimator import SetEstimator
+from setaug.examples import Data, Example, as_examples, make_examples, make_texts
+from setaug.metrics import index_labels, indicator_matrix
+from setaug.predictions import Prediction
+
+if TYPE_CHECKING:
+    from setaug.settings import Progress
+
+CLASSIFIERS: dict[str, Callable[[float], Any]] = {
+    "svm": lambda c: LinearSVC(C=c, random_state=0),
+    "logistic": lambda c: LogisticRegression(C=c, solver="liblinear", dual=True, max_iter=1000, random_state=0),
+}
+CANDIDATES = (("svm", 0.3), ("svm", 1.0), ("svm", 3.0), ("logistic", 3.0), ("logistic", 10.0))
+"""Classifiers to try, each with its C; a higher C regularizes less."""
+RULES = ("best", "threshold", "top-k")
+"""A threshold, or the k best labels; ``best`` is the one with the higher F1 on the dev data."""
+_TOKEN = r"\w+|[^\w\s]"
+"""Punctuation counts as words: question marks and emoji are informative about emotions."""
+_SURE = 10.0
+"""Score for labels on every example; negated for labels on none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """The result of a classifier on the dev data, with the better rule."""
+
+    classifier: str
+    c: float
+    rule: str
+    f1: float
+    threshold: float
+    """The best threshold, for scores."""
+    k: int
+
+
+class TfidfClassifier(SetEstimator):
+    """Score each label by a linear classifier on TF-IDF features, and take those that score high enough.
+
+    The mean F1 of the sets on the dev data chooses among `candidates`, and the rule, the threshold and k. Without dev
+    data, cross-validation on the training data does. Where no training set is empty, no predicted one is: the best
+    label is taken even if it is below the threshold. Nothing is random.
+
+    Probabilities come from a logistic function of the scores, one for all labels, fitted to the dev data (or in
+    cross-validation); they are right on the whole, not for each label.
+
+    Parameters
+    ----------
+    ngrams
+        Maximum length of word n-grams.
+    min_df
+        Minimum number of training texts with a feature; 1 if that leaves none.
+    candidates
+        Pairs of a classifier (``svm``, ``logistic``) and its C.
+    rule
+        ``threshold``, ``top-k``, or ``best``: the better of both.
+    folds
+        Number of folds of the cross-validation.
+
+    Attributes
+    ----------
+    trial_, trials_
+        What was chosen, and all that was tried.
+    rule_, threshold_, top_k_
+        How sets are taken; the threshold is one of probabilities.
+
+    Examples
+    --------
+    >>> texts = ["The ferry was late.", "A tennis match.", "Late again, the ferry!", "She won the match."]
+    >>> model = TfidfClassifier().fit(texts, [["traffic"], ["sports"], ["traffic"], ["sports"]])
+    >>> model.predict(["Is the ferry late?"])[0].labels
+    ('traffic',)
+
+    """
+
+    def __init__(
+        self,
+        *,
+        ngrams: int = 1,
+        min_df: int = 2,
+        candidates: Sequence[tuple[str, float]] = CANDIDATES,
+        rule: str = "best",
+        folds: int = 3,
+    ) -> None:
+        self.ngrams = ngrams
+        self.min_df = min_df
+        self.candidates = candidates
+        self.rule = rule
+        self.folds = folds
+
+    def fit(
+        self,
+        data: Data | Iterable[str],
+        labels: Iterable[Collection[str]] | None = None,
+        *,
+        dev: Data | None = None,
+        progress: "Progress | None" = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        data, labels
+            Examples (or rows), or texts and their label sets.
+        dev
+            Examples that decide what to use; nothing is trained on them.
+        progress
+            Called with the stage, the number of items done, and their total.
+
+        """
+        self._check()
+        examples = make_examples(data, labels)
+        judges = list(as_examples(dev)) if dev is not None else examples
+        if not examples:
+            raise DataError("the training data is empty.")
+        if not judges:
+            raise DataError("the dev data is empty.")
+        columns = index_labels(example.labels for example in examples)
+        if not columns:
+            raise DataError("no training example has a label.")
+        self.labels_ = list(columns)
+        self.largest_ = max(len(example.labels) for example in examples)
+        self.least_ = min(1, *(len(example.labels) for example in examples))
+        texts = [example.text for example in examples]
+        self.vectorizer_ = _fit_vectorizer(texts, self.ngrams, self.min_df)
+        features, gold = self.vectorizer_.transform(texts), _hits(examples, columns)
+        dev_features = self.vectorizer_.transform([example.text for example in judges]) if dev is not None else None
+        hits, sizes = _hits(judges, columns), np.array([len(example.labels) for example in judges])
+
+        self.trials_: list[Trial] = []
+        for done, (name, c) in enumerate(self.candidates, 1):
+            if dev_features is not None:
+                weights = _fit_labels(name, c, features, gold)
+                scores = _score(dev_features, weights)
+            else:
+                weights, scores = None, _out_of_fold(name, c, features, gold, self.folds)
+            self.trials_.append(self._try(name, c, scores, hits, sizes))
+            best = max(self.trials_, key=lambda trial: trial.f1)
+            if best is self.trials_[-1]:
+                self.trial_, kept, kept_scores = best, weights, scores
+            if progress is not None:
+                progress("fitting", done, len(self.candidates))
+        self.coef_, self.intercept_ = kept or _fit_labels(self.trial_.classifier, self.trial_.c, features, gold)
+        self.slope_, self.shift_ = _calibrate(kept_scores, hits)
+        self.rule_, self.top_k_ = self.trial_.rule, self.trial_.k
+        self.threshold_ = float(self._calibrated(np.array(self.trial_.threshold)))
+        return self
+
+    def _check(self) -> None:
+        for name, least in {"ngrams": 1, "min_df": 1, "folds": 2}.items():
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}.")
+        if self.rule not in RULES:
+            raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}.")
+        if not self.candidates:
+            raise ValueError("candidates must name a classifier and its C, got none.")
+        for name, c in self.candidates:
+            if name not in CLASSIFIERS:
+                raise ValueError(f"a candidate must be one of {', '.join(CLASSIFIERS)}, got {name!r}.")
+            if not 0 < c < float("inf"):
+                raise ValueError(f"the C of a candidate must be above 0, got {c!r}.")
+
+    def _try(
+        self, name: str, c: float, scores: NDArray[np.float64], hits: NDArray[np.bool_], sizes: NDArray[np.int64]
+    ) -> Trial:
+        threshold, by_threshold = tune_threshold(scores, hits, sizes, at_least_one=self.least_ == 1)
+        k, by_k = tune_k(scores, hits, sizes, largest=self.largest_)
+        reached = {"threshold": by_threshold, "top-k": by_k}
+        rule = max(reached, key=lambda rule: reached[rule]) if self.rule == "best" else self.rule
+        return Trial(classifier=name, c=c, rule=rule, f1=reached[rule], threshold=threshold, k=k)
+
+    def predict_proba(self, data: Iterable[str] | Data) -> NDArray[np.float64]:
+        """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
+        self._check_fitted()
+        texts, _ = make_texts(data)
+        if not texts:
+            return np.empty((0, len(self.labels_)))
+        return self._calibrated(_score(self.vectorizer_.transform(texts), (self.coef_, self.intercept_)))
+
+    def _calibrated(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = expit(self.slope_ * scores + self.shift_)
+        return found
+
+    def predict(
+        self,
+        data: Iterable[str] | Data,
+        *,
+        rule: str | None = None,
+        k: int | None = None,
+        progress: "Progress | None" = None,
+    ) -> list[Prediction]:
+        """Predict the set of each text.
+
+        Parameters
+        ----------
+        rule
+            ``threshold``, ``top-k`` or ``oracle-k`` for this call; None takes the one that was chosen. For
+            ``oracle-k`` the data must be examples with their labels.
+        k
+            Number of labels for ``top-k`` in this call; all if there are fewer.
+
+        """
+        items: Any = data if isinstance(data, str) else list(data)
+        texts, keys = make_texts(items)
+        found = self.predict_proba(texts)
+        rule = self.rule_ if rule is None else check_rule(rule)
+        if k is not None:
+            check_k(k, rule)
+        if rule == "threshold":
+            counts = np.maximum((found >= self.threshold_).sum(axis=1), self.least_).tolist()
+        else:
+            counts = true_sizes(items) if rule == "oracle-k" else [k or self.top_k_] * len(texts)
+        if progress is not None:
+            progress("scoring", len(texts), len(texts))
+        return [make_prediction(row, self.labels_, n, key) for row, n, key in zip(found, counts, keys, strict=True)]
+
+
+Weights = tuple[NDArray[np.float32], NDArray[np.float64]]
+"""A row of weights for each label, and the intercepts."""
+
+
+def _fit_vectorizer(texts: Sequence[str], ngrams: int, min_df: int) -> Any:
+    options = {"ngram_range": (1, ngrams), "token_pattern": _TOKEN, "sublinear_tf": True, "strip_accents": "unicode"}
+    for least in dict.fromkeys((min(min_df, len(texts)), 1)):
+        try:
+            return TfidfVectorizer(**options, min_df=least).fit(texts)
+        except ValueError:  # no feature is left
+            continue
+    return TfidfVectorizer(**options, vocabulary=["\0"]).fit(texts)  # no word is equal to that
+
+
+def _hits(examples: Sequence[Example], columns: Mapping[str, int]) -> NDArray[np.bool_]:
+    """Return which labels the examples have; labels without a column are ignored."""
+    known = [[label for label in example.labels if label in columns] for example in examples]
+    found: NDArray[np.bool_] = indicator_matrix(known, columns).toarray().astype(np.bool_)
+    return found
+
+
+def _fit_labels(name: str, c: float, features: Any, gold: NDArray[np.bool_]) -> Weights:
+    coef = np.zeros((gold.shape[1], features.shape[1]), np.float32)
+    intercept = np.where(gold.all(axis=0), _SURE, -_SURE)
+    model = CLASSIFIERS[name](c)
+    with warnings.catch_warnings():
+        # Where a label needs more steps than allowed, the weights are good enough to be judged on the dev data.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for at in np.flatnonzero(gold.any(axis=0) & ~gold.all(axis=0)):
+            model.fit(features, gold[:, at])
+            coef[at], intercept[at] = model.coef_[0], model.intercept_[0]
+    return coef, intercept
+
+
+def _score(features: Any, weights: Weights) -> NDArray[np.float64]:
+    coef, intercept = weights
+    found: NDArray[np.float64] = features @ coef.T + intercept
+    return found
+
+
+def _out_of_fold(name: str, c: float, features: Any, gold: NDArray[np.bool_], folds: int) -> NDArray[np.float64]:
+    """Return out-of-fold scores; a single example is scored in-sample."""
+    if len(gold) == 1:
+        return _score(features, _fit_labels(name, c, features, gold))
+    scores = np.empty(gold.shape)
+    for seen, held_out in KFold(min(folds, len(gold)), shuffle=True, random_state=0).split(gold):
+        scores[held_out] = _score(features[held_out], _fit_labels(name, c, features[seen], gold[seen]))
+    return scores
+
+
+def _calibrate(scores: NDArray[np.float64], hits: NDArray[np.bool_]) -> tuple[float, float]:
+    """Fit slope and intercept of a logistic calibration; the identity if the slope is not positive."""
+    if hits.all() or not hits.any():
+        return 1.0, 0.0
+    model = LogisticRegression().fit(scores.reshape(-1, 1), hits.ravel())
+    slope, shift = float(model.coef_[0, 0]), float(model.intercept_[0])
+    return (slope, shift) if slope > 0 else (1.0, 0.0)

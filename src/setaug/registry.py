@@ -1,0 +1,104 @@
+"""Named orderings and samplers: names, help, traits and defaults, for the library, the command line and the server.
+
+Nothing heavy is imported here. A new ordering is one entry and the function that it points to.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+DEFAULT_ORDERING = "topological"
+DEFAULT_SAMPLER = "uniform"
+BASELINE_ORDERING = "random"
+"""The ordering that others are compared with."""
+DEFAULT_N_ORDERS = 2
+DEFAULT_MIN_PMI = 1.0
+DEFAULT_MIN_RATIO = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class OrderingEntry:
+    """What is known of an ordering without importing it."""
+
+    help: str
+    """A phrase for help texts."""
+    make: str | Callable[..., Any]
+    """Returns the ordering for an `OrderingInputs`: a function, or ``module:function``, imported on first use."""
+    needs_edges: bool = False
+    """Whether it reads the order graph."""
+    needs_names: bool = True
+    """Whether it reads the names of labels; without them, large vocabularies stay compact."""
+    is_reversed: bool = False
+    """Whether its orders are those of the graph, last label first."""
+    is_deterministic: bool = False
+    """Whether a set has one order only."""
+    is_diagnosed: bool = False
+    """Whether `diagnose` compares it with random orders."""
+    proposal: str | None = None
+    """Its name as a proposal for the likelihood of a set; None unless its draws are uniform and can be counted."""
+
+    def load(self) -> Callable[..., Any]:
+        """Return the function that makes the ordering."""
+        if not isinstance(self.make, str):
+            return self.make
+        module, _, function = self.make.partition(":")
+        return getattr(import_module(module), function)  # type: ignore[no-any-return]
+
+
+_HOME = "setaug.orders.orderings"
+ORDERINGS: dict[str, OrderingEntry] = {
+    "topological": OrderingEntry(
+        "specific labels first (TSAMPLE)",
+        f"{_HOME}:topological",
+        needs_edges=True,
+        needs_names=False,
+        is_diagnosed=True,
+        proposal="topological",
+    ),
+    "reversed": OrderingEntry(
+        "general labels first",
+        f"{_HOME}:topological_reversed",
+        needs_edges=True,
+        needs_names=False,
+        is_reversed=True,
+        is_diagnosed=True,
+        proposal="reversed",
+    ),
+    "random": OrderingEntry("any order", f"{_HOME}:random", needs_names=False, proposal="uniform"),
+    "frequency": OrderingEntry(
+        "frequent labels first", f"{_HOME}:frequency", is_deterministic=True, is_diagnosed=True, proposal="frequency"
+    ),
+    "given": OrderingEntry(
+        "as in the data", f"{_HOME}:given", needs_names=False, is_deterministic=True, proposal="given"
+    ),
+}
+SAMPLERS = {
+    "uniform": "each allowed order with the same probability",
+    "quick": "as a random topological sort, which is not uniform",
+}
+
+
+def proposals() -> dict[str, str]:
+    """Return the proposals for the likelihood of a set, each with the name of its ordering."""
+    return {entry.proposal: name for name, entry in ORDERINGS.items() if entry.proposal is not None}
+
+
+def describe(choices: Mapping[str, OrderingEntry | str], *, default: str) -> str:
+    """Return a help text for named choices.
+
+    Examples
+    --------
+    >>> describe({"up": "rare labels first", "down": "frequent labels first"}, default="up")
+    'up: rare labels first; down: frequent labels first [up]'
+
+    """
+    texts = (f"{name}: {entry if isinstance(entry, str) else entry.help}" for name, entry in choices.items())
+    return f"{'; '.join(texts)} [{default}]"
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Raise a `ValueError` unless a named value is one of the choices."""
+    known = tuple(choices)
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}.")

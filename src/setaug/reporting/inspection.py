@@ -1,0 +1,183 @@
+"""The page of an inspection: label sets before training (`setaug inspect --html`)."""
+
+from dataclasses import replace
+from itertools import islice
+from math import isfinite
+
+from markupsafe import Markup
+
+from setaug.analysis.diagnosis import Diagnosis
+from setaug.analysis.inspection import Inspection
+from setaug.orders.graph import OrderGraph, strongest_edges
+from setaug.registry import BASELINE_ORDERING
+from setaug.reporting.graph_pictures import to_svg
+from setaug.reporting.html import MAX_LABEL, bars, element, facts, join, label, scroll_box, shorten, table
+from setaug.reporting.page import Section, page
+
+_MAX_SIZES, _DRAWN = 20, 5
+
+
+def inspection_page(found: Inspection, name: str, *, top: int = 30, seed: int = 0) -> str:
+    """Return a self-contained page about label sets.
+
+    Parameters
+    ----------
+    name
+        The name of the data, such as its file name.
+    top
+        The largest number of labels to draw, and of labels and edges to list.
+    seed
+        The seed for the orders of the example sets.
+
+    """
+    title = f"Label sets of {shorten(name, MAX_LABEL)}"
+    if not found.n_sets:
+        return page(title, [element("p", "There are no examples in it.")], [])
+    sections = [_sets(found), _labels(found, top), _graph(found, top), _orders(found), _examples(found, seed)]
+    answer = []
+    if found.diagnosis:
+        answer = [element("p", found.diagnosis.sentence, class_="answer")]
+        sections.append(_diagnosis(found.diagnosis))
+    return page(title, answer, sections)
+
+
+def _sets(found: Inspection) -> Section:
+    sizes = sorted(found.sizes)
+    n_several = sum(n for size, n in found.sizes.items() if size > 1)
+    parts = [
+        facts(
+            {
+                "sets": f"{found.n_sets:,}",
+                "different labels": f"{found.n_labels:,}",
+                "labels per set": f"{found.mean_size:.2f}",
+                "sizes": f"{sizes[0]} to {sizes[-1]:,}",
+                "with two labels or more": f"{n_several / found.n_sets:.1%}",
+            }
+        ),
+        bars("Number of sets by number of labels", _binned(found.sizes)),
+    ]
+    if found.n_repeated:
+        parts.append(element("p", f"{found.n_repeated:,} labels were repeated within their set, and merged."))
+    if found.skipped.count:
+        parts.append(element("p", f"{found.skipped.count:,} invalid lines were skipped."))
+    return Section("sets", "The sets", parts)
+
+
+def _binned(sizes: dict[int, int]) -> list[tuple[str, int]]:
+    """Return the number of sets by size; large sizes share the last bin."""
+    known = sorted(sizes)
+    if len(known) <= _MAX_SIZES:
+        return [(f"{size:,}", sizes[size]) for size in known]
+    shown, rest = known[: _MAX_SIZES - 1], known[_MAX_SIZES - 1 :]
+    return [(f"{size:,}", sizes[size]) for size in shown] + [(f"{rest[0]:,} or more", sum(sizes[s] for s in rest))]
+
+
+def _labels(found: Inspection, top: int) -> Section:
+    shown = found.statistics.most_common(max(top, 0))
+    rows = [(label(name), f"{n:,}", f"{n / found.n_sets:.1%}") for name, n in shown]
+    caption = f"The most frequent labels: {len(shown):,} of {found.n_labels:,}"
+    once = element("p", f"{found.n_once:,} labels occur in one set only.")
+    listed = table(caption, ["label", "sets that hold it", "share of sets"], rows, sortable=True)
+    return Section("labels", "The labels", [listed, once] if shown else [])
+
+
+def _graph(found: Inspection, top: int) -> Section:
+    thresholds = found.thresholds
+    rule = element(
+        "p",
+        "A label is written before another where the two depend on each other (pointwise mutual information, pmi, "
+        f"above {float(thresholds.min_pmi):g} bits) and the other is more than {float(thresholds.min_ratio):g} times "
+        "as frequent: specific labels before the general ones that they imply. This gives "
+        f"{found.n_edges:,} edges among the {found.n_pairs:,} label pairs that co-occur in some set.",
+    )
+    graph = found.graph(top=top)
+    if not graph.edges:
+        return Section("graph", "Which label goes before which", [rule])
+    drawn = f"The {len(graph.labels):,} labels of the most frequent edges."
+    edges = list(islice(strongest_edges(found.statistics, thresholds), max(top, 0)))
+    listed = table(
+        f"The most frequent edges, and why: {len(edges):,} of {found.n_edges:,}",
+        ["before", "after", "sets that hold both", "pmi (bits)", "times as frequent"],
+        [(label(e.before), label(e.after), f"{e.n_both:,}", f"{e.pmi:.2f}", f"{e.ratio:.1f}") for e in edges],
+        names=2,
+        sortable=True,
+    )
+    return Section(
+        "graph",
+        "Which label goes before which",
+        [rule, element("figure", element("figcaption", drawn), _picture(graph, drawn)), listed],
+    )
+
+
+def _picture(graph: OrderGraph, name: str) -> Markup:
+    """Draw a graph in a box that scrolls; its labels are cut, but stay distinct."""
+    names = {
+        long: long if len(long) <= MAX_LABEL else f"{at}: {shorten(long, MAX_LABEL)}"
+        for at, long in enumerate(graph.labels, 1)
+    }
+    edges = [replace(edge, before=names[edge.before], after=names[edge.after]) for edge in graph.edges]
+    return scroll_box(to_svg(OrderGraph(tuple(names.values()), tuple(edges)), with_style=False), name)
+
+
+def _orders(found: Inspection) -> Section:
+    share = found.n_constrained_pairs / found.n_set_pairs if found.n_set_pairs else 0
+    rows = [
+        ("sets with an edge", f"{found.n_constrained_sets:,}", f"{found.n_constrained_sets / found.n_sets:.1%}"),
+        ("label pairs in sets with a fixed order", f"{found.n_constrained_pairs:,}", f"{share:.1%}"),
+    ]
+    kept, whole = found.mean_log2_orders, found.mean_log2_all_orders
+    text = (
+        f"The mean log2 of the number of orders that a set allows is {kept:.2f}; were all orders allowed, it would be "
+        f"{whole:.2f}."
+    )
+    if isfinite(kept) and max(kept, whole) < 60:
+        text += f" In the geometric mean that is {2**kept:,.1f} of {2**whole:,.1f} orders."
+    return Section(
+        "orders",
+        "Orders that the sets allow",
+        [table("What the graph constrains", ["what", "number", "share"], rows), element("p", text)],
+    )
+
+
+def _examples(found: Inspection, seed: int) -> Section:
+    intro = element("p", "Small sets that the graph constrains most, each with orders drawn for it.")
+    shown = [_example(found.graph(labels), at, seed) for at, labels in enumerate(found.example_sets, 1)]
+    return Section("examples", "Examples", [intro, *shown] if shown else [])
+
+
+def _example(graph: OrderGraph, number: int, seed: int) -> Markup:
+    n_orders = graph.n_orders or 0
+    drawn = graph.draw(min(n_orders, _DRAWN), seed=seed, distinct=True)
+    of_all = OrderGraph(graph.labels).n_orders or 0
+    return element(
+        "article",
+        element("h3", f"Set {number}: {n_orders:,} of {of_all:,} orders allowed"),
+        _picture(graph, f"The order graph of set {number}"),
+        element("p", "All of them:" if len(drawn) == n_orders else "Some of them:"),
+        element("ol", *(element("li", join(map(label, order), " | ")) for order in drawn)),
+    )
+
+
+def _diagnosis(diagnosis: Diagnosis) -> Section:
+    parts = [
+        element("p", diagnosis.sentence),
+        element(
+            "p",
+            "Measured on the labels alone, before any training: small models of label sequences are fitted to one part "
+            "of the sets and compared on the other, with the labels in different orders. Fewer bits mean that the sets "
+            "are easier to predict. The texts are not used, so a model that reads them may gain more or less.",
+        ),
+    ]
+    if diagnosis.scores:
+        rows = [
+            (
+                name,
+                f"{score.bits:.3f}",
+                "" if name == BASELINE_ORDERING else f"{score.difference:+.3f}",
+                "" if name == BASELINE_ORDERING else f"{score.low:+.3f} to {score.high:+.3f}",
+            )
+            for name, score in diagnosis.scores.items()
+        ]
+        caption = f"Bits per set, over {diagnosis.n_held_out:,} held-out sets"
+        parts.append(table(caption, ["orders", "bits per set", "difference to random", "95 % interval"], rows))
+    return Section("help", "Will order help?", parts)

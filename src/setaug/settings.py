@@ -1,0 +1,291 @@
+"""Settings and named choices: what can be chosen, its default and its help sentence.
+
+Nothing here imports torch, numba or numpy, so the command line, the server and the experiments read it at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from setaug.registry import check_choice
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with the stage, the number of items done, and their total where it is known."""
+
+SEEDS = (15143, 27122, 999888)
+"""The paper's seeds."""
+
+PRECISIONS: dict[str, dict[str, Any]] = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
+"""Numeric precisions, and the arguments of transformers' Trainer that select them."""
+
+OBJECTIVES = {
+    "plain": "the given order and the drawn ones",
+    "elbo": "drawn orders alone, a bound of the set's likelihood",
+    "iwelbo": "the importance-weighted bound that the drawn orders give",
+}
+"""What training maximises."""
+
+CHOICES = {
+    "expected-f1": "the set with the highest expected F1",
+    "expected-jaccard": "the set with the highest expected Jaccard index",
+    "size": "the most probable labels, as many as the most probable size",
+    "vote": "all labels whose probability reaches the threshold",
+}
+"""Ways to choose one set from samples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A training method: the paper's own or one of its baselines.
+
+    Parameters
+    ----------
+    help
+        One sentence for the command line.
+    ordering
+        How to order the labels of a target.
+    one_order
+        Whether every copy of an example has the same order.
+    writes_size
+        Whether the set's size is written in front by default.
+    model
+        The kind of model that is trained.
+
+    """
+
+    help: str
+    ordering: str = "given"
+    one_order: bool = False
+    writes_size: bool = True
+    model: str = "generator"
+
+
+METHODS = {
+    "setaug": Method(help="informative orders", ordering="topological"),
+    "seq2seq": Method(help="one random order", ordering="random", one_order=True, writes_size=False),
+    "random": Method(help="several random orders", ordering="random"),
+    "frequency": Method(help="frequent labels first", ordering="frequency"),
+    "reversed": Method(help="informative orders, reversed", ordering="reversed"),
+    "classifier": Method(help="score each label", model="classifier", writes_size=False),
+    "set-search": Method(help="write one label at a time", model="set-search", writes_size=False),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingMethod:
+    """A way to generate text.
+
+    Parameters
+    ----------
+    help
+        One sentence for the command line.
+    fixed
+        Arguments of transformers' ``generate`` that are always the same.
+    reads
+        Fields of `Decoding` that it uses, and the arguments of ``generate`` that they set.
+
+    """
+
+    help: str
+    fixed: Mapping[str, Any]
+    reads: Mapping[str, str] = field(default_factory=dict)
+
+
+DECODINGS = {
+    "greedy": DecodingMethod(help="the likeliest token each time", fixed={"do_sample": False, "num_beams": 1}),
+    "beam": DecodingMethod(help="beam search", fixed={"do_sample": False}, reads={"n_beams": "num_beams"}),
+    "random": DecodingMethod(
+        help="sample from all tokens",
+        fixed={"do_sample": True, "top_k": 0, "top_p": 1.0},
+        reads={"temperature": "temperature"},
+    ),
+    "top-k": DecodingMethod(
+        help="sample from the likeliest tokens",
+        fixed={"do_sample": True, "top_p": 1.0},
+        reads={"top_k": "top_k", "temperature": "temperature"},
+    ),
+    "nucleus": DecodingMethod(
+        help="sample from the tokens that hold most of the probability",
+        fixed={"do_sample": True, "top_k": 0},
+        reads={"top_p": "top_p", "temperature": "temperature"},
+    ),
+}
+"""The paper's five ways to decode."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings:
+    """How to train. The defaults are the paper's (its appendix D), except where it names none.
+
+    Parameters
+    ----------
+    epochs
+        Passes over the training data.
+    learning_rate
+        Peak learning rate; by default 1e-5, or more for models from scratch (1e-3 for ``tiny``). T5 wants 1e-4 to 5e-4.
+    batch_size
+        Examples per step and process; each comes with all of its orders.
+    accumulate
+        Steps per update.
+    warmup
+        Share of all updates in which the learning rate grows; then it decays linearly to zero.
+    weight_decay
+        AdamW's weight decay.
+    adam_epsilon
+        AdamW's epsilon.
+    max_source_length
+        Tokens of a text; longer texts are truncated, and counted.
+    max_target_length
+        Tokens of a target; examples that need more are left out, and counted.
+    fresh_orders
+        Draw new orders for each epoch.
+    objective
+        What to maximise; see ``docs/likelihood.md``.
+    precision
+        Numeric precision; ``bfloat16`` and ``float16`` are mixed precision.
+    lora_rank
+        Train LoRA adapters of this rank instead of all weights; they are merged in at the end.
+    patience
+        Stop after this many evaluations without a better F1 on the dev data.
+    checkpoint_every
+        Save and evaluate every N updates; by default after each epoch.
+    seed
+        Same seed, same model.
+
+    """
+
+    epochs: int = 3
+    learning_rate: float | None = None
+    batch_size: int = 8
+    accumulate: int = 1
+    warmup: float = 0.1
+    weight_decay: float = 0.0
+    adam_epsilon: float = 1e-8
+    max_source_length: int = 120
+    max_target_length: int = 120
+    fresh_orders: bool = False
+    objective: str = field(default="plain", metadata={"choices": OBJECTIVES})
+    precision: str = field(default="float32", metadata={"choices": PRECISIONS})
+    lora_rank: int | None = None
+    patience: int | None = None
+    checkpoint_every: int | None = None
+    seed: int = SEEDS[0]
+
+    def __post_init__(self) -> None:
+        check_choice("precision", self.precision, PRECISIONS)
+        check_choice("objective", self.objective, OBJECTIVES)
+        for name in ("accumulate", "batch_size", "epochs", "max_source_length", "max_target_length"):
+            check_whole(name, getattr(self, name), at_least=1)
+        for name in ("checkpoint_every", "lora_rank", "patience"):
+            check_whole(name, getattr(self, name), at_least=1, optional=True)
+        if self.learning_rate is not None and not 0 < self.learning_rate <= 1:
+            raise ValueError(f"learning_rate must be above 0 and at most 1, got {self.learning_rate!r}.")
+        if not 0 <= self.warmup < 1:
+            raise ValueError(f"warmup must be a share from 0 to below 1, got {self.warmup!r}.")
+        check_seed(self.seed, bits=32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """How to get sets from a model.
+
+    Parameters
+    ----------
+    name
+        How to generate.
+    constrained
+        Let the model write nothing but a set: no label twice, none unknown, as many as the size says.
+    size_is
+        The size of every set.
+    min_size
+        The smallest size.
+    max_size
+        The largest size; by default that of the largest training set.
+    n_beams
+        Width of the beam.
+    top_k
+        Tokens to sample from, for ``top-k``.
+    top_p
+        Probability mass to sample from, for ``nucleus``.
+    temperature
+        Temperature of sampling.
+    samples
+        Draw this many sets per text, and return a probability for each label.
+    choose
+        How to choose a set from the samples.
+    threshold
+        The lowest probability of a label, for ``vote``.
+    batch_size
+        Sets that are generated at once.
+    seed
+        Seed of sampling.
+
+    Examples
+    --------
+    >>> Decoding(name="top-k", top_k=10).options()
+    {'do_sample': True, 'top_p': 1.0, 'top_k': 10, 'temperature': 1.0}
+
+    """
+
+    name: str = field(default="greedy", metadata={"choices": DECODINGS})
+    constrained: bool = True
+    size_is: int | None = None
+    min_size: int = 0
+    max_size: int | None = None
+    n_beams: int = 5
+    top_k: int = 50
+    top_p: float = 0.9
+    temperature: float = 1.0
+    samples: int = 0
+    choose: str = field(default="expected-f1", metadata={"choices": CHOICES})
+    threshold: float = 0.5
+    batch_size: int = 32
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("name", self.name, DECODINGS)
+        check_choice("choose", self.choose, CHOICES)
+        for name, least in (("n_beams", 1), ("top_k", 1), ("samples", 0), ("batch_size", 1), ("min_size", 0)):
+            check_whole(name, getattr(self, name), at_least=least)
+        for name in ("size_is", "max_size"):
+            check_whole(name, getattr(self, name), at_least=0, optional=True)
+        if self.max_size is not None and self.max_size < self.min_size:
+            raise ValueError(f"max_size {self.max_size} is below min_size {self.min_size}.")
+        if not 0.001 <= self.temperature <= 1000:  # beyond, scores leave the range of numbers
+            raise ValueError(f"temperature must be from 0.001 to 1000, got {self.temperature!r}.")
+        check_seed(self.seed, bits=64)
+        if not 0 < self.top_p <= 1 or not 0 <= self.threshold <= 1:
+            raise ValueError(f"top_p and threshold must be from 0 to 1, got {self.top_p!r} and {self.threshold!r}.")
+        if not self.constrained and (self.size_is is not None or self.max_size is not None or self.min_size):
+            raise ValueError("a size can only be asked for with the constraint on.")
+
+    @property
+    def does_sample(self) -> bool:
+        """Whether the text is drawn at random."""
+        return bool(DECODINGS[self.name].fixed["do_sample"])
+
+    def options(self) -> dict[str, Any]:
+        """Return the arguments of ``generate``."""
+        method = DECODINGS[self.name]
+        return {**method.fixed, **{argument: getattr(self, name) for name, argument in method.reads.items()}}
+
+    def sizes(self, largest: int) -> range:
+        """Return the sizes that a set may have, given the largest in training."""
+        if self.size_is is not None:
+            return range(self.size_is, self.size_is + 1)
+        most = max(largest, self.min_size) if self.max_size is None else self.max_size
+        return range(self.min_size, most + 1)
+
+
+def check_whole(name: str, value: object, *, at_least: int, optional: bool = False) -> None:
+    """Raise `ValueError` unless a value is a whole number of at least some size."""
+    if optional and value is None:
+        return
+    if type(value) is not int or value < at_least:
+        raise ValueError(f"{name} must be a whole number from {at_least} on, got {value!r}.")
+
+
+def check_seed(value: object, *, bits: int) -> None:
+    """Raise `ValueError` unless a value can seed a generator of random numbers."""
+    if type(value) is not int or not 0 <= value < 1 << bits:
+        raise ValueError(f"seed must be a whole number below 2**{bits}, got {value!r}.")

@@ -1,0 +1,92 @@
+"""What the name of a file says, and which names mean the same file."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from setaug.errors import FileError
+from setaug.storage.addresses import filesystem, is_address, local_path
+
+KINDS = ("jsonl", "csv", "tsv", "parquet")
+_SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+}
+COMPRESSED = (".gz", ".zst")
+
+
+def kind_of(path: str | Path) -> str:
+    """Return the kind of a file by its name; a standard stream or a device is JSONL.
+
+    Examples
+    --------
+    >>> kind_of("train.tsv.gz"), kind_of("-")
+    ('tsv', 'jsonl')
+
+    """
+    if str(path) == "-" or str(path).startswith("/dev/"):
+        return "jsonl"
+    name = Path(path)
+    stem = Path(name.stem) if name.suffix.lower() in COMPRESSED else name
+    kind = _SUFFIXES.get(stem.suffix.lower())
+    if kind is None:
+        raise FileError(
+            f"{path}: cannot tell the kind of file from its name; expected a suffix among "
+            f"{', '.join(_SUFFIXES)}, followed by .gz or .zst if it is compressed."
+        )
+    return kind
+
+
+def has_kind(path: str | Path) -> bool:
+    """Return whether a file's name says what kind of data it holds."""
+    try:
+        kind_of(path)
+    except FileError:
+        return False
+    return True
+
+
+def display_name(path: str | Path) -> str:
+    """Return the name of a file in messages."""
+    return "standard input" if str(path) == "-" else Path(path).name
+
+
+def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """Raise `FileError` if an output would replace an input, by whatever spelling, or another output.
+
+    Data must not be written into a folder that is an input either: it would be read as one the next time. ``-`` and
+    None are ignored.
+    """
+    sources = {_canonical(path): path for path in inputs if path is not None and str(path) != "-"}
+    targets: set[str] = set()
+    for path in outputs:
+        if path is None or str(path) == "-" or str(path).startswith("/dev/"):
+            continue
+        target = _canonical(path)
+        for source, spelled in sources.items():
+            if target == source or _is_same_file(target, source):
+                raise FileError(f"the output would replace the input {spelled}; choose another name.")
+            if has_kind(target) and target.startswith(source.rstrip("/") + "/"):
+                raise FileError(f"the output would lie among the input in {spelled}; choose another place.")
+        if target in targets:
+            raise FileError(f"{path} would be written twice; choose another name.")
+        targets.add(target)
+
+
+def _canonical(path: str | Path) -> str:
+    """Return one spelling for all spellings of a path or an address."""
+    if is_address(path):
+        system, name = filesystem(path)
+        return str(system.unstrip_protocol(name))
+    return os.path.realpath(local_path(path))
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False

@@ -1,0 +1,101 @@
+"""Open files for reading: by path or address, decompressed by suffix."""
+
+import gzip
+import io
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import zstandard
+
+from setaug.errors import FileError
+from setaug.storage.addresses import is_address, local_path, read_address
+
+BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
+"""What reading a damaged compressed file raises."""
+
+
+class _ZstandardReader(io.RawIOBase):
+    """A decompressing reader that, unlike the library's own, notices a truncated file."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; return the number of bytes, zero at the end."""
+        while not self._ready:
+            packed = self._frame.unused_data if self._frame.eof else b""
+            packed = packed or self._raw.read(1 << 17)
+            if not packed:
+                if not self._frame.eof:
+                    raise EOFError("it ends in the middle")
+                return 0
+            if self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._ready = memoryview(self._frame.decompress(packed))
+        size = min(len(self._ready), len(buffer))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+
+@contextmanager
+def open_input(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, decompressed by suffix."""
+    if str(path) == "-":
+        yield sys.stdin.buffer
+        return
+    with open_stored(path) as raw:
+        match Path(path).suffix.lower():
+            case ".gz":
+                with gzip.open(raw) as stream:
+                    yield cast(BinaryIO, stream)
+            case ".zst":
+                with _ZstandardReader(raw) as reader:
+                    yield cast(BinaryIO, reader)
+            case _:
+                yield cast(BinaryIO, raw)
+
+
+@contextmanager
+def open_stored(path: str | Path) -> Iterator[Any]:
+    """Open a file for reading its bytes as they are stored, compressed or not."""
+    if is_address(path):
+        with read_address(path) as stream:
+            yield stream
+        return
+    try:
+        raw = io.FileIO(local_path(path), "rb")
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', error)}.") from None
+    with raw:
+        yield raw
+
+
+@contextmanager
+def open_again(path: str | Path) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
+    """Yield a function that opens a file from its start each time it is called.
+
+    What can be read only once (standard input, a pipe) is copied to a temporary file first.
+    """
+    if is_address(path) or Path(local_path(path)).is_file():
+        yield lambda: open_input(path)
+        return
+    with open_input(path) as stream, tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(stream, copy, 1 << 20)
+
+        def rewind() -> AbstractContextManager[BinaryIO]:
+            copy.seek(0)
+            return nullcontext(cast(BinaryIO, copy))
+
+        yield rewind

@@ -1,0 +1,13 @@
+"""A command that trains, and what it wrote."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def command(place: Path, folder: Path, *options: str) -> list[str]:
+    return ["train", str(place / "train.jsonl"), "--dev", str(place / "dev.jsonl"), "-o", str(folder), *options]
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

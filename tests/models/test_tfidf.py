@@ -1,0 +1,222 @@
+"""The plain baseline: what it chooses, what it predicts, and that odd data does not trouble it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from setaug import DataError, Example, TfidfClassifier, score_sets
+from setaug.models.tfidf import CANDIDATES
+from tests.conftest import DEV, EXAMPLES
+from tests.strategies import any_label, any_text
+
+GOLD = [example.labels for example in DEV]
+ONE = (("svm", 1.0),)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return TfidfClassifier().fit(EXAMPLES, dev=DEV)
+
+
+def f1(found, gold=GOLD):
+    return score_sets(gold, [one.labels for one in found]).samples_f1
+
+
+# --- what is chosen ---------------------------------------------------------------------------------------------------
+
+
+def test_the_best_on_the_dev_data_is_chosen(model):
+    assert [(trial.classifier, trial.c) for trial in model.trials_] == list(CANDIDATES)
+    assert model.trial_.f1 == max(trial.f1 for trial in model.trials_) == pytest.approx(model.score(DEV))
+    assert model.score(DEV) >= max(f1(model.predict(DEV, rule=rule)) for rule in ("threshold", "top-k")) - 1e-9
+    for trial in model.trials_:
+        alone = TfidfClassifier(candidates=[(trial.classifier, trial.c)]).fit(EXAMPLES, dev=DEV)
+        assert alone.score(DEV) == pytest.approx(trial.f1)
+
+
+@pytest.mark.parametrize("rule", ["threshold", "top-k"])
+def test_a_rule_that_is_named_is_kept_to(rule):
+    model = TfidfClassifier(rule=rule, candidates=ONE).fit(EXAMPLES, dev=DEV)
+    assert model.rule_ == rule
+    assert model.predict(DEV) == model.predict(DEV, rule=rule)
+    assert model.trial_.f1 == pytest.approx(model.score(DEV))
+
+
+def test_without_dev_data_the_training_data_chooses():
+    model = TfidfClassifier().fit(EXAMPLES)
+    assert 0 < model.trial_.f1 < model.score(EXAMPLES)
+    assert len(model.trials_) == len(CANDIDATES)
+
+
+def test_nothing_is_random(model):
+    again = clone(model).fit([one.text for one in EXAMPLES], [one.labels for one in EXAMPLES], dev=DEV)
+    assert again.trials_ == model.trials_
+    assert again.predict(DEV) == model.predict(DEV)
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle"),
+    [
+        ("svm", LinearSVC(C=1.0, random_state=0)),
+        ("logistic", LogisticRegression(C=1.0, solver="liblinear", dual=True, max_iter=1000, random_state=0)),
+    ],
+)
+def test_each_label_is_scored_by_scikit_learn(name, oracle):
+    model = TfidfClassifier(candidates=[(name, 1.0)]).fit(EXAMPLES, dev=DEV)
+    features = model.vectorizer_.transform([one.text for one in EXAMPLES])
+    found = model.predict_proba(DEV)
+    for at, label in enumerate(model.labels_):
+        oracle.fit(features, [label in one.labels for one in EXAMPLES])
+        scores = oracle.decision_function(model.vectorizer_.transform([one.text for one in DEV]))
+        by_hand = 1 / (1 + np.exp(-(model.slope_ * scores + model.shift_)))
+        np.testing.assert_allclose(found[:, at], by_hand, atol=1e-4)
+
+
+# --- what is predicted ------------------------------------------------------------------------------------------------
+
+
+def test_predictions_hold_what_they_are_based_on(model):
+    for one, row, example in zip(model.predict(DEV), model.predict_proba(DEV), DEV, strict=True):
+        assert one.id == example.id
+        assert list(one.probabilities.values()) == sorted(one.probabilities.values(), reverse=True)
+        assert list(one.labels) == list(one.probabilities)[: len(one.labels)]
+        assert all(
+            row[model.labels_.index(label)] == pytest.approx(p, abs=1e-6) for label, p in one.probabilities.items()
+        )
+    assert model.predict([]) == []
+    assert model.predict([{"text": DEV[0].text, "id": 3}])[0].id == 3
+    assert model.predict([DEV[0].text])[0].labels == model.predict(DEV)[0].labels
+
+
+def test_the_rules_take_what_they_say(model):
+    everything = [one.labels for one in model.predict(DEV, rule="top-k", k=1000)]
+    assert {len(labels) for labels in everything} == {len(model.labels_)}
+    for rule, sizes in {"top-k": [model.top_k_] * len(DEV), "oracle-k": list(map(len, GOLD))}.items():
+        found = model.predict(DEV, rule=rule)
+        assert [one.labels for one in found] == [row[:n] for row, n in zip(everything, sizes, strict=True)]
+    for one, row in zip(model.predict(DEV, rule="threshold"), model.predict_proba(DEV), strict=True):
+        assert len(one.labels) == max(1, (row >= model.threshold_).sum())
+
+
+def test_progress_is_told():
+    told = []
+    model = TfidfClassifier().fit(EXAMPLES, dev=DEV, progress=lambda *step: told.append(step))
+    model.predict(DEV, progress=lambda *step: told.append(step))
+    n = len(CANDIDATES)
+    assert told == [*(("fitting", done, n) for done in range(1, n + 1)), ("scoring", len(DEV), len(DEV))]
+
+
+# --- odd data ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_set_is_empty_only_where_a_training_set_was():
+    texts = ["good", "good", "bad", "bad", "what", "what"]
+    sets = [["joy"], ["joy"], ["anger"], ["anger"], [], []]
+    dev = [Example(text, labels) for text, labels in zip(texts, sets, strict=True)]
+    with_empty = TfidfClassifier(rule="threshold").fit(texts, sets, dev=dev)
+    assert [one.labels for one in with_empty.predict(texts[::2])] == [("joy",), ("anger",), ()]
+    assert with_empty.score(texts, sets) == 1
+    without = TfidfClassifier(rule="threshold").fit(texts[:4], sets[:4], dev=dev)
+    assert all(one.labels for one in without.predict(texts))
+
+
+def test_labels_that_all_or_one_or_no_training_examples_have():
+    examples = [Example(one.text, (*one.labels, "all")) for one in EXAMPLES]
+    examples[0] = Example(examples[0].text, (*examples[0].labels, "once"))
+    dev = [Example(one.text, (*one.labels, "all", "never")) for one in DEV]
+    for fitted in (TfidfClassifier().fit(examples, dev=dev), TfidfClassifier().fit(examples)):
+        found = fitted.predict(dev)
+        assert all(one.labels[0] == "all" for one in found)
+        assert not any("never" in one.labels for one in found)
+        assert "once" in fitted.labels_
+    assert TfidfClassifier().fit(examples, dev=dev).trial_.f1 < 1
+
+
+@pytest.mark.parametrize("texts", [["same"] * 4, [""] * 4, ["", " ", "\n", "\t"], ["a", "b", "c", "d"]])
+@pytest.mark.parametrize("sets", [["a"] * 4, ["a", "b", "a", "b"], ["ab", "", "b", "ab"]])
+@pytest.mark.parametrize("has_dev", [True, False])
+def test_texts_that_say_nothing(texts, sets, has_dev):
+    examples = [Example(text, tuple(labels)) for text, labels in zip(texts, sets, strict=True)]
+    model = TfidfClassifier().fit(examples, dev=examples if has_dev else None)
+    assert 0 <= model.score(examples) <= 1
+    assert np.isfinite(model.predict_proba(["unheard of", ""])).all()
+
+
+examples_of_all_kinds = st.lists(
+    st.builds(
+        Example,
+        any_text | st.sampled_from(["a b", "b c", "a c d"]),
+        st.lists(any_label | st.sampled_from("xyz"), max_size=3).map(tuple),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=40)
+@given(examples_of_all_kinds, st.none() | examples_of_all_kinds, st.sampled_from(["svm", "logistic"]))
+def test_whatever_the_data_sets_of_known_labels_come_out(examples, dev, name):
+    model = TfidfClassifier(candidates=[(name, 1.0)], ngrams=2)
+    if not any(one.labels for one in examples):
+        with pytest.raises(DataError, match="no training example has a label"):
+            model.fit(examples, dev=dev)
+        return
+    model.fit(examples, dev=dev)
+    known = {label for one in examples for label in one.labels}
+    for found in model.predict(dev or examples):
+        assert len(set(found.labels)) == len(found.labels)
+        assert known.issuperset(found.labels)
+        assert all(0 <= share <= 1 for share in found.probabilities.values())
+        assert found.labels or not all(one.labels for one in examples)
+    if dev:
+        assert model.trial_.f1 == pytest.approx(model.score(dev))
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"ngrams": 0}, "ngrams must be a whole number from 1 on, got 0"),
+        ({"min_df": 0.5}, "min_df must be a whole number from 1 on, got 0.5"),
+        ({"folds": 1}, "folds must be a whole number from 2 on, got 1"),
+        ({"rule": "oracle-k"}, "rule must be one of best, threshold, top-k, got 'oracle-k'"),
+        ({"candidates": ()}, "candidates must name a classifier and its C, got none"),
+        ({"candidates": [("forest", 1)]}, "a candidate must be one of svm, logistic, got 'forest'"),
+        ({"candidates": [("svm", 0)]}, "the C of a candidate must be above 0, got 0"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        TfidfClassifier(**parameters).fit(EXAMPLES)
+
+
+def test_data_that_makes_no_sense_is_refused(model):
+    for data, dev, message in (([], None, "training data is empty"), (EXAMPLES, [], "dev data is empty")):
+        with pytest.raises(DataError, match=message):
+            TfidfClassifier().fit(data, dev=dev)
+    with pytest.raises(ValueError, match="there are 2 texts and 1 label sets"):
+        TfidfClassifier().fit(["a", "b"], [["x"]])
+    with pytest.raises(TypeError, match="expected texts, got the string 'one text'"):
+        model.predict("one text")
+    with pytest.raises(DataError, match="oracle-k needs the true sets"):
+        model.predict(["a text"], rule="oracle-k")
+    with pytest.raises(ValueError, match="rule must be one of threshold, top-k, oracle-k, got 'best'"):
+        model.predict(DEV, rule="best")
+    with pytest.raises(ValueError, match="k is for the rule top-k"):
+        model.predict(DEV, rule="threshold", k=3)
+    with pytest.raises(AttributeError, match="this TfidfClassifier is not fitted yet"):
+        TfidfClassifier().predict(DEV)
+
+
+def test_it_does_not_need_torch():
+    code = "import sys\nimport setaug.models.tfidf\nsys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
