@@ -20,7 +20,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from setaug.models.constraint import SetConstraint
+from setaug.models.neural.constraint import SetConstraint
 
 CONSONANTS, VOWELS = "bcdfghjklmnprstvwz", "aeiou"
 N_TOKENS = 32_128

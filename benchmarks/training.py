@@ -18,10 +18,10 @@ from transformers.utils import logging
 
 from setaug import Example, SetAugmenter, read_examples
 from setaug.models import targets
-from setaug.models.batches import IGNORED, Item
-from setaug.models.layouts import Causal, Layout, make_layout
-from setaug.models.pretrained import load_for_generation
-from setaug.models.scratch import train_tokenizer
+from setaug.models.neural.batches import IGNORED, Item
+from setaug.models.neural.layouts import Causal, Layout, make_layout
+from setaug.models.neural.pretrained import load_for_generation
+from setaug.models.neural.scratch import train_tokenizer
 from setaug.sample import sample_examples
 
 LIMIT = 120

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from setaug.metrics.report import Evaluation, evaluate
     from setaug.metrics.sets import SetScores, score_sets
     from setaug.metrics.significance import Comparison, compare_sets
-    from setaug.models.classifier import SetClassifier
-    from setaug.models.constraint import SetConstraint
-    from setaug.models.generator import SetGenerator
     from setaug.models.methods import load_model, make_model
-    from setaug.models.search import SetSearch
+    from setaug.models.neural.classifier import SetClassifier
+    from setaug.models.neural.constraint import SetConstraint
+    from setaug.models.neural.generator import SetGenerator
+    from setaug.models.neural.search import SetSearch
     from setaug.models.tfidf import TfidfClassifier
     from setaug.orders.edges import Thresholds
     from setaug.orders.graph import Edge, OrderGraph

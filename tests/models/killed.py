@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PRELOAD = ["setaug.models", "setaug.models.training"]
+PRELOAD = ["setaug.models", "setaug.models.neural.training"]
 
 
 def run_killed(arguments: list[str], moment: str, log: Path) -> int | None:
@@ -43,7 +43,7 @@ def _die(*args: Any, **kwargs: Any) -> None:
 
 
 def _at_step(number: int) -> None:
-    from setaug.models.training import _Recorder
+    from setaug.models.neural.training import _Recorder
 
     record = _Recorder.on_step_end
 
@@ -70,7 +70,7 @@ def _in_checkpoint(number: int) -> None:
 
 
 def _after_checkpoint(number: int) -> None:
-    from setaug.models.training import SetTrainer
+    from setaug.models.neural.training import SetTrainer
 
     save = SetTrainer._save_checkpoint
 
@@ -89,9 +89,9 @@ def _while_saving(number: int) -> None:
 
 
 def _before_cleaning(number: int) -> None:
-    from setaug.models import base
+    from setaug.models.neural import model
 
-    base.end_run = _die
+    model.end_run = _die
 
 
 def _without_room(number: int) -> None:

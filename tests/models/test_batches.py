@@ -2,8 +2,8 @@
 
 import torch
 
-from setaug.models.batches import LengthGroups, cut, pad_inputs
-from setaug.models.scratch import train_tokenizer
+from setaug.models.neural.batches import LengthGroups, cut, pad_inputs
+from setaug.models.neural.scratch import train_tokenizer
 
 LENGTHS = [int(n) for n in torch.randint(1, 50, (200,), generator=torch.Generator().manual_seed(0))]
 

@@ -20,7 +20,7 @@ from trl import SFTConfig, SFTTrainer
 from setaug import Example, SetAugmenter, SetCodec
 from setaug.augmenter import PairFormat
 from setaug.models import SetMetricsCallback, set_metrics
-from setaug.models.scratch import train_tokenizer
+from setaug.models.neural.scratch import train_tokenizer
 from tests.tiny import make_causal_model, make_chat_tokenizer, make_model, make_tokenizer
 
 LABELS = ["volleyball", "match", "event", "New York"]

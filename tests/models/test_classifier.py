@@ -10,7 +10,7 @@ from sklearn.base import clone
 from setaug import DataError, Example, SetAugmenter
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
-from setaug.models.classifier import TOP_K
+from setaug.models.neural.classifier import TOP_K
 from tests.conftest import DEV, EXAMPLES
 
 TEXTS = [example.text for example in DEV]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken
 
 from setaug import SetCodec
-from setaug.models.constraint import SetConstraint
+from setaug.models.neural.constraint import SetConstraint
 from tests.tiny import KINDS, LABELS, make_model, make_tokenizer
 
 LOSSLESS = ("bytes", "unigram")

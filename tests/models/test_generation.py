@@ -8,9 +8,9 @@ import torch
 
 from setaug import MissingExtraError, SetCodec
 from setaug.errors import ModelError
-from setaug.models.generation import Writer
-from setaug.models.layouts import Causal, EncoderDecoder, make_layout
-from setaug.models.pretrained import add_adapters, load_for_generation
+from setaug.models.neural.layouts import Causal, EncoderDecoder, make_layout
+from setaug.models.neural.pretrained import add_adapters, load_for_generation
+from setaug.models.neural.writer import Writer
 from setaug.settings import Decoding
 from tests.tiny import LABELS, make_model, make_tokenizer
 

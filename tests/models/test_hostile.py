@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from setaug.cli import main
 from setaug.models import SetGenerator, load_model
-from setaug.models.pretrained import load_for_classification, load_for_generation
+from setaug.models.neural.pretrained import load_for_classification, load_for_generation
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
 from tests.models.killed import run_killed

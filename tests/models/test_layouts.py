@@ -9,9 +9,9 @@ from setaug import Example, SetAugmenter
 from setaug.errors import ModelError
 from setaug.metrics import score_sets
 from setaug.models import SetGenerator, TrainingSettings, make_model
-from setaug.models.batches import IGNORED
-from setaug.models.layouts import make_layout
-from setaug.models.scratch import scratch_generator, train_tokenizer
+from setaug.models.neural.batches import IGNORED
+from setaug.models.neural.layouts import make_layout
+from setaug.models.neural.scratch import scratch_generator, train_tokenizer
 from setaug.sample import sample_examples
 from tests.conftest import DEV, EXAMPLES
 from tests.tiny import make_model as make_torch_model

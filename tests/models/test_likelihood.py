@@ -11,7 +11,7 @@ import torch
 from setaug import DataError, Example, SetAugmenter, SetCodec, Skipped
 from setaug.errors import ModelError
 from setaug.models import SetGenerator, TrainingSettings
-from setaug.models.generation import Writer
+from setaug.models.neural.writer import Writer
 from setaug.models.targets import fitted_copy
 from setaug.orders.statistics import LabelStatistics
 from setaug.registry import proposals

@@ -20,7 +20,7 @@ from transformers import (
 from setaug.errors import ModelError, SetAugError
 from setaug.models import SetClassifier, SetGenerator, TrainingSettings, load_model
 from setaug.models import model_folder as folders
-from setaug.models.pretrained import load_for_classification, load_for_generation
+from setaug.models.neural.pretrained import load_for_classification, load_for_generation
 from tests.conftest import DEV, EXAMPLES
 from tests.tiny import make_model, make_tokenizer
 

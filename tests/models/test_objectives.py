@@ -7,11 +7,11 @@ import torch
 
 from setaug import Example, SetAugmenter
 from setaug.models import SetGenerator, TrainingSettings, make_model
-from setaug.models.batches import TrainingSet
-from setaug.models.layouts import make_layout, training_loss
-from setaug.models.pretrained import add_adapters
+from setaug.models.neural.batches import TrainingSet
+from setaug.models.neural.layouts import make_layout, training_loss
+from setaug.models.neural.pretrained import add_adapters
+from setaug.models.neural.training import SetTrainer
 from setaug.models.targets import draws, orders
-from setaug.models.training import SetTrainer
 from setaug.sample import sample_examples
 from setaug.settings import OBJECTIVES
 from tests.tiny import make_model as make_torch_model

@@ -11,8 +11,8 @@ import pytest
 
 from setaug.cli import main
 from setaug.models import load_model
-from setaug.models.batches import Shares
 from setaug.models.model_folder import last_checkpoint
+from setaug.models.neural.batches import Shares
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
 from tests.models.runs import command, rows
@@ -54,7 +54,7 @@ def test_two_processes_see_the_examples_of_one_and_reach_its_loss(options, place
     for folder in (one, two):
         (folder / "notes").mkdir(parents=True)
     with monkeypatch.context() as patch:
-        from setaug.models.training import SetTrainer
+        from setaug.models.neural.training import SetTrainer
 
         patch.setattr(SetTrainer, "compute_loss", SetTrainer.compute_loss)
         Note(one / "notes")()

@@ -8,7 +8,7 @@ import torch
 
 from setaug import SetGenerator, TrainingSettings
 from setaug.examples import Example
-from setaug.models.scratch import SHAPES, Shape, forget_positions, scratch_generator, train_tokenizer
+from setaug.models.neural.scratch import SHAPES, Shape, forget_positions, scratch_generator, train_tokenizer
 
 TEXT = "s0 s1 s2 s3 s4 s5"
 

@@ -10,7 +10,7 @@ from setaug import SetAugmenter
 from setaug.cli import main
 from setaug.cli import train as command
 from setaug.models import METHODS, SEEDS, SetClassifier, SetGenerator, SetSearch, TrainingSettings, make_model
-from setaug.models.scratch import scratch_classifier, scratch_generator, train_tokenizer
+from setaug.models.neural.scratch import scratch_classifier, scratch_generator, train_tokenizer
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import pytest
 import torch
 from transformers import BertConfig, EncoderDecoderConfig, EncoderDecoderModel
 
-from setaug.models.layouts import make_layout
-from setaug.models.pretrained import add_adapters
-from setaug.models.shared_encoder import shared_encoder
+from setaug.models.neural.layouts import make_layout, shared_encoder
+from setaug.models.neural.pretrained import add_adapters
 from tests.tiny import make_model, make_tokenizer
 
 ITEMS = [

@@ -7,10 +7,9 @@ import torch
 from transformers import BloomConfig, BloomForCausalLM, MistralConfig, MistralForCausalLM
 
 from setaug.models import SetGenerator, TrainingSettings
-from setaug.models.batches import IGNORED
-from setaug.models.layouts import make_layout
-from setaug.models.pretrained import add_adapters
-from setaug.models.shared_prompt import pack
+from setaug.models.neural.batches import IGNORED
+from setaug.models.neural.layouts import make_layout, pack
+from setaug.models.neural.pretrained import add_adapters
 from tests.conftest import DEV, EXAMPLES
 from tests.models.test_shared_encoder import EVEN, ITEMS, run
 from tests.tiny import make_model, make_tokenizer
@@ -90,7 +89,7 @@ def test_a_model_for_which_it_would_not_be_the_same_gets_separate_rows():
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_run_with_shared_prompts_ends_as_one_with_separate_rows(precision, monkeypatch):
-    from setaug.models.layouts import Causal
+    from setaug.models.neural.layouts import Causal
 
     settings = TrainingSettings(epochs=1, precision=precision)
     packed = SetGenerator("mini-causal", training=settings).fit(EXAMPLES)

@@ -4,9 +4,9 @@ import pytest
 
 from setaug import Example, SetAugmenter
 from setaug.models import TrainingSettings, make_model
-from setaug.models.batches import make_training_set
-from setaug.models.layouts import make_layout
-from setaug.models.scratch import scratch_generator, train_tokenizer
+from setaug.models.neural.batches import make_training_set
+from setaug.models.neural.layouts import make_layout
+from setaug.models.neural.scratch import scratch_generator, train_tokenizer
 from setaug.models.targets import each_label, one_order, orders
 from tests.conftest import EXAMPLES
 

@@ -87,7 +87,7 @@ class Note:
 
     def __call__(self) -> None:
         """Listen."""
-        from setaug.models.training import SetTrainer
+        from setaug.models.neural.training import SetTrainer
 
         compute = SetTrainer.compute_loss
         path = self.folder / f"seen-{os.environ.get('RANK', '0')}"
@@ -128,7 +128,7 @@ def read_notes(folder: Path) -> dict[int, tuple[list[str], float]]:
 
 def give_other_scores() -> None:
     """Let the second process come to scores of its own: better and better ones."""
-    from setaug.models.base import SetModel
+    from setaug.models.neural.model import SetModel
 
     seen = []
 

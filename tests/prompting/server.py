@@ -29,8 +29,8 @@ def save_tiny_model(folder: Path) -> Path:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from setaug.models.pretrained import quiet
-    from setaug.models.scratch import train_tokenizer
+    from setaug.models.neural.pretrained import quiet
+    from setaug.models.neural.scratch import train_tokenizer
 
     tokenizer = train_tokenizer([example.text for example in sample_examples(200)], vocabulary=400)
     tokenizer.chat_template = CHAT_TEMPLATE

@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
-    from setaug.models.processes import is_main_process
+    from setaug.models.neural.processes import is_main_process
 
     _check_input(options)
     with checking_options():
@@ -131,7 +131,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_input(options: argparse.Namespace) -> None:
     """Raise if several processes would each get a part of what can be read only once."""
-    from setaug.models.processes import n_processes
+    from setaug.models.neural.processes import n_processes
 
     for path in (options.input, options.dev):
         is_stream = path == "-" or (path is not None and Path(path).exists() and not Path(path).is_file())

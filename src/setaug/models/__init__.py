@@ -10,30 +10,30 @@ from typing import TYPE_CHECKING
 from setaug.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from setaug.models.base import SetModel
-    from setaug.models.callbacks import SetMetricsCallback, set_metrics
-    from setaug.models.classifier import SetClassifier
-    from setaug.models.constraint import SetConstraint
-    from setaug.models.generator import SetGenerator
     from setaug.models.methods import load_model, make_model
-    from setaug.models.search import SetSearch
+    from setaug.models.neural.callbacks import SetMetricsCallback, set_metrics
+    from setaug.models.neural.classifier import SetClassifier
+    from setaug.models.neural.constraint import SetConstraint
+    from setaug.models.neural.generator import SetGenerator
+    from setaug.models.neural.model import SetModel
+    from setaug.models.neural.search import SetSearch
     from setaug.models.tfidf import TfidfClassifier
     from setaug.settings import METHODS, SEEDS, TrainingSettings
 
 _HOMES = {
     "METHODS": "setaug.settings",
     "SEEDS": "setaug.settings",
-    "SetClassifier": "setaug.models.classifier",
-    "SetConstraint": "setaug.models.constraint",
-    "SetGenerator": "setaug.models.generator",
-    "SetMetricsCallback": "setaug.models.callbacks",
-    "SetModel": "setaug.models.base",
-    "SetSearch": "setaug.models.search",
+    "SetClassifier": "setaug.models.neural.classifier",
+    "SetConstraint": "setaug.models.neural.constraint",
+    "SetGenerator": "setaug.models.neural.generator",
+    "SetMetricsCallback": "setaug.models.neural.callbacks",
+    "SetModel": "setaug.models.neural.model",
+    "SetSearch": "setaug.models.neural.search",
     "TfidfClassifier": "setaug.models.tfidf",
     "TrainingSettings": "setaug.settings",
     "load_model": "setaug.models.methods",
     "make_model": "setaug.models.methods",
-    "set_metrics": "setaug.models.callbacks",
+    "set_metrics": "setaug.models.neural.callbacks",
 }
 _LIGHT = ("setaug.settings", "setaug.models.methods", "setaug.models.tfidf")
 """Modules without torch."""

@@ -13,12 +13,12 @@ from setaug.registry import check_choice
 from setaug.settings import METHODS, Decoding, TrainingSettings
 
 if TYPE_CHECKING:
-    from setaug.models.base import SetModel
+    from setaug.models.neural.model import SetModel
 
 KINDS = {
-    "generator": "setaug.models.generator:SetGenerator",
-    "classifier": "setaug.models.classifier:SetClassifier",
-    "set-search": "setaug.models.search:SetSearch",
+    "generator": "setaug.models.neural.generator:SetGenerator",
+    "classifier": "setaug.models.neural.classifier:SetClassifier",
+    "set-search": "setaug.models.neural.search:SetSearch",
 }
 """The kinds of models, and the classes that are imported for them."""
 

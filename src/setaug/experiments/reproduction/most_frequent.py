@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from setaug.examples import Example
 from setaug.metrics import score_sets
-from setaug.models.classifier import TOP_K
+from setaug.models.neural.classifier import TOP_K
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 

@@ -20,10 +20,10 @@ from setaug.experiments.cells import Cell, Result, cell_key
 from setaug.experiments.reproduction.experiment import LANGUAGE_MODEL, PLAIN, QUOTED, Experiment, Row
 from setaug.experiments.reproduction.most_frequent import MostFrequent
 from setaug.metrics import evaluate
-from setaug.models.base import fingerprint, usual_rate
 from setaug.models.methods import make_model
-from setaug.models.pretrained import load_tokenizer
-from setaug.models.scratch import SHAPES
+from setaug.models.neural.model import fingerprint, usual_rate
+from setaug.models.neural.pretrained import load_tokenizer
+from setaug.models.neural.scratch import SHAPES
 from setaug.models.tfidf import TfidfClassifier
 from setaug.predictions import Prediction
 from setaug.prompting import Endpoint, PromptedSetModel

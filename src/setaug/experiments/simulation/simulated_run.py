@@ -15,7 +15,7 @@ from setaug.experiments.simulation.design import DECODINGS, PERFECT, PROPOSALS, 
 from setaug.experiments.simulation.perfect_model import perfect_scores, prefix_probability
 from setaug.experiments.simulation.processes import PROCESSES, paired_log2_probability, shuffled
 from setaug.metrics import score_sets
-from setaug.models.generator import SetGenerator
+from setaug.models.neural.generator import SetGenerator
 from setaug.settings import TrainingSettings
 
 N_SCORED = 100

@@ -1,25 +1,25 @@
 """How texts and what is written for them become tokens: apart in an encoder-decoder, in one row in a causal model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from math import log
 from typing import Any, TypeAlias
 
 import torch
 
 from setaug.errors import ModelError
-from setaug.models.batches import IGNORED, Batch, Item, cut, pad_inputs, pad_rows
-from setaug.models.shared_encoder import shared_encoder
-from setaug.models.shared_prompt import pack
+from setaug.models.neural.batches import IGNORED, Batch, Item, cut, pad_inputs, pad_rows
 
 Collate: TypeAlias = Callable[[Sequence[Item]], Batch]
 """Makes a batch of examples with their targets; ``n_targets`` says how many each has."""
 
 _SPARE = 8
 """Places left free, since a text may need more tokens within a prompt than by itself."""
+_PROMPT, _PADDING = 0, -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,6 +295,79 @@ def make_layout(model: Any, tokenizer: Any, **options: Any) -> Layout:
     """Make the layout for a model."""
     kind = EncoderDecoder if model.config.is_encoder_decoder else Causal
     return kind(model, tokenizer, **options)
+
+
+@contextmanager
+def shared_encoder(model: Any, n_targets: torch.Tensor) -> Iterator[None]:
+    """Within this, call the model with one input per example, but with a row of ``attention_mask`` per target.
+
+    Two hooks sit on the encoder, so that the model's own forward pass stays one call (which data parallelism needs):
+    the encoder sees each input once, the decoder sees its states once per target. The gradient is that of repeating
+    the inputs.
+
+    Parameters
+    ----------
+    model
+        Any encoder-decoder of transformers.
+    n_targets
+        How many targets each input serves.
+
+    """
+
+    def see_once(encoder: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        firsts = n_targets.cumsum(0) - n_targets
+        return args, {**kwargs, "attention_mask": kwargs["attention_mask"][firsts]}
+
+    def repeat_states(encoder: Any, args: Any, output: Any) -> Any:
+        output.last_hidden_state = output.last_hidden_state.repeat_interleave(n_targets, dim=0)
+        return output
+
+    encoder = model.get_encoder()
+    hooks = [
+        encoder.register_forward_pre_hook(see_once, with_kwargs=True),
+        encoder.register_forward_hook(repeat_states),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def pack(items: Sequence[Item], pad: int, dtype: torch.dtype) -> Batch:
+    """Return a batch with one row per example: the prompt, then each target as if it were the only one.
+
+    A part is the prompt's last token, which predicts the target's first, and the target. Positions restart with each
+    part, and the mask lets a part attend to the prompt and to itself. So each token is predicted from the same context
+    as in a row of its own, and the model's usual loss is the mean over all tokens of all targets.
+
+    Parameters
+    ----------
+    dtype
+        The model's: the mask is added to its scores.
+
+    """
+    rows = [_row(item) for item in items]
+    tokens, labels, positions, parts = (
+        pad_rows([row[at] for row in rows], value) for at, value in enumerate((pad, IGNORED, 0, _PADDING))
+    )
+    shared = (parts == _PROMPT)[:, None, :] | (parts[:, None, :] == parts[:, :, None])
+    seen = shared.tril()  # padding sees itself: a row of which nothing is seen has no mean
+    mask = torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)
+    return {"input_ids": tokens, "labels": labels, "position_ids": positions, "attention_mask": mask[:, None]}
+
+
+def _row(item: Item) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Return the tokens, labels, positions and parts of an example."""
+    *before, last = item["input_ids"]
+    tokens, labels = list(before), [IGNORED] * len(before)
+    positions, parts = list(range(len(before))), [_PROMPT] * len(before)
+    for part, target in zip(count(_PROMPT + 1), item["targets"], strict=False):
+        tokens += [last, *target]
+        labels += [IGNORED, *target]
+        positions += range(len(before), len(before) + 1 + len(target))
+        parts += [part] * (1 + len(target))
+    return tokens, labels, positions, parts
 
 
 def count_targets(items: Sequence[Item]) -> torch.Tensor:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from setaug.decoding.thresholds import best_labels, check_k, check_rule, make_prediction, true_sizes
 from setaug.examples import Data, Example, make_texts
 from setaug.metrics import score_sets
-from setaug.models.base import SetModel
-from setaug.models.batches import Batch, cut, pad_inputs
-from setaug.models.pretrained import load_for_classification, load_saved_classifier
-from setaug.models.scratch import SHAPES, scratch_classifier, train_tokenizer
+from setaug.models.neural.batches import Batch, cut, pad_inputs
+from setaug.models.neural.model import SetModel
+from setaug.models.neural.pretrained import load_for_classification, load_saved_classifier
+from setaug.models.neural.scratch import SHAPES, scratch_classifier, train_tokenizer
 from setaug.predictions import Prediction
 from setaug.settings import Progress, TrainingSettings
 from setaug.vocabulary import known_labels

@@ -14,8 +14,8 @@ from setaug.codec import SetCodec
 from setaug.examples import Data, as_examples
 from setaug.metrics.sets import score_sets
 from setaug.metrics.sizes import score_sizes
-from setaug.models.batches import IGNORED
-from setaug.models.constraint import SetConstraint
+from setaug.models.neural.batches import IGNORED
+from setaug.models.neural.constraint import SetConstraint
 from setaug.predictions import Prediction
 
 Metrics = dict[str, float]

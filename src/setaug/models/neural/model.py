@@ -15,7 +15,6 @@ from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import SetEstimator
 from setaug.examples import Data, Example, as_examples, make_examples
 from setaug.metrics import score_sets
-from setaug.models.batches import Batch
 from setaug.models.model_folder import (
     STATISTICS,
     begin_run,
@@ -27,9 +26,10 @@ from setaug.models.model_folder import (
     save_model,
     versions,
 )
-from setaug.models.pretrained import quiet
-from setaug.models.processes import by_main, is_main_process, n_processes, whole_weights
-from setaug.models.scratch import SHAPES
+from setaug.models.neural.batches import Batch
+from setaug.models.neural.pretrained import quiet
+from setaug.models.neural.processes import by_main, is_main_process, n_processes, whole_weights
+from setaug.models.neural.scratch import SHAPES
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 from setaug.settings import Progress, TrainingSettings
@@ -120,7 +120,7 @@ class SetModel(SetEstimator):
             torch.manual_seed(self.training.seed)
             self._build(examples)
         data, collate, counted = self._training_data(examples)
-        from setaug.models.training import train  # seconds, which a model that only predicts need not wait
+        from setaug.models.neural.training import train  # seconds, which a model that only predicts need not wait
 
         record = train(
             self.model_,

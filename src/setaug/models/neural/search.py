@@ -10,7 +10,7 @@ from setaug.codec import repeats
 from setaug.errors import ModelError
 from setaug.examples import Data, Example, make_texts
 from setaug.models import targets
-from setaug.models.generator import SetGenerator
+from setaug.models.neural.generator import SetGenerator
 from setaug.predictions import Prediction
 from setaug.settings import Decoding, Progress, TrainingSettings
 

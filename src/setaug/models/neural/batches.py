@@ -12,7 +12,7 @@ from setaug.examples import Example
 from setaug.settings import TrainingSettings
 
 if TYPE_CHECKING:
-    from setaug.models.layouts import Layout
+    from setaug.models.neural.layouts import Layout
 
 Batch: TypeAlias = dict[str, torch.Tensor]
 """What a model is called with."""

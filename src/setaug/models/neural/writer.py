@@ -14,9 +14,9 @@ from setaug.analysis.likelihood import Order, Score
 from setaug.codec import SetCodec, repeats
 from setaug.errors import DataError
 from setaug.examples import Example, Skipped, shown
-from setaug.models.batches import Batch, Item
-from setaug.models.constraint import SetConstraint
-from setaug.models.layouts import Layout
+from setaug.models.neural.batches import Batch, Item
+from setaug.models.neural.constraint import SetConstraint
+from setaug.models.neural.layouts import Layout
 from setaug.settings import Decoding, Progress
 
 

@@ -15,12 +15,12 @@ from setaug.decoding.vote import Calibration, predict_by_vote, probability_matri
 from setaug.errors import DataError
 from setaug.examples import Data, Example, Skipped, check_labels, make_examples, make_texts
 from setaug.models import targets
-from setaug.models.base import SetModel
-from setaug.models.batches import Batch, TrainingSet, make_training_set
-from setaug.models.generation import Writer, Written, make_score, scorable
-from setaug.models.layouts import make_layout, training_loss
-from setaug.models.pretrained import add_adapters, load_for_generation
-from setaug.models.scratch import SHAPES, scratch_generator, train_tokenizer
+from setaug.models.neural.batches import Batch, TrainingSet, make_training_set
+from setaug.models.neural.layouts import make_layout, training_loss
+from setaug.models.neural.model import SetModel
+from setaug.models.neural.pretrained import add_adapters, load_for_generation
+from setaug.models.neural.scratch import SHAPES, scratch_generator, train_tokenizer
+from setaug.models.neural.writer import Writer, Written, make_score, scorable
 from setaug.predictions import Prediction
 from setaug.registry import DEFAULT_ORDERING
 from setaug.settings import Decoding, Progress, TrainingSettings
@@ -34,7 +34,7 @@ class SetGenerator(SetModel):
     ----------
     model
         The name of a model on the Hugging Face hub, a folder, or one that starts from nothing: ``tiny``,
-        ``tiny-causal``, or another name in `setaug.models.scratch.SHAPES`.
+        ``tiny-causal``, or another name in `setaug.models.neural.scratch.SHAPES`.
     augmenter
         Which orders to train on, and how sets are written; by default SETAUG's (specific labels first, with sizes).
     one_order

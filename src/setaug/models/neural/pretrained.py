@@ -20,7 +20,7 @@ from transformers import (
 from transformers.utils import logging
 
 from setaug.errors import MissingExtraError, ModelError
-from setaug.models.contents import check_contents, first_line
+from setaug.models.model_folder import check_contents, first_line
 
 _WEIGHTS = {"use_safetensors": True, "dtype": torch.float32}
 """No pickles; and full precision, which training needs, however the weights are stored."""

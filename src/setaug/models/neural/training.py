@@ -17,10 +17,9 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback, TrainerState
 
 from setaug.errors import ModelError
-from setaug.models.batches import IGNORED, Batch, LengthGroups, Shares
-from setaug.models.contents import reading_checkpoint, writing
-from setaug.models.model_folder import last_checkpoint, mark_whole
-from setaug.models.processes import from_main
+from setaug.models.model_folder import last_checkpoint, mark_whole, reading_checkpoint, writing
+from setaug.models.neural.batches import IGNORED, Batch, LengthGroups, Shares
+from setaug.models.neural.processes import from_main
 from setaug.settings import PRECISIONS, Progress, TrainingSettings
 from setaug.storage import open_output
 
