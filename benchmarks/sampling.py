@@ -24,7 +24,7 @@ class Drawn:
     """Hold what was drawn for some examples."""
 
     def __init__(self, model: SetGenerator, examples: list[Example], decoding: Decoding, *, n_each: int) -> None:
-        writer = model._writer
+        writer = model.network_
         texts = [example.text for example in examples]
         self.gold = [example.labels for example in examples]
         self.written = writer.write(texts, decoding, n_each=n_each)
@@ -52,8 +52,8 @@ class Drawn:
 
 def weigh(model: SetGenerator, text: str, ones: Sequence[Any]) -> dict[tuple[str, ...], float]:
     """Give each different set the sum of the probabilities of the different texts that were drawn for it."""
-    texts = {one.text: tuple(sorted(one.labels)) for one in ones}
-    (found,) = model._writer.score([text], [list(texts)])
+    texts = {one.generation: tuple(sorted(one.labels)) for one in ones}
+    (found,) = model.network_.score([text], [list(texts)])
     scores = torch.tensor(found, dtype=torch.double).softmax(dim=0).tolist()
     weights: dict[tuple[str, ...], float] = {}
     for labels, score in zip(texts.values(), scores, strict=True):

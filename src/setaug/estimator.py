@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from setaug.examples import Data, make_examples
 from setaug.metrics import score_sets
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -51,7 +54,7 @@ class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         nested = {
             f"{name}__{field.name}": getattr(value, field.name)
             for name, value in params.items()
-            if deep and _has_fields(value)
+            if deep and has_fields(value)
             for field in fields(value)
         }
         return {**params, **nested}
@@ -70,7 +73,7 @@ class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 changes[name] = value
         for name, values in nested.items():
             part = changes.get(name, valid[name])
-            names = [field.name for field in fields(part)] if _has_fields(part) else []
+            names = [field.name for field in fields(part)] if has_fields(part) else []
             for field in values:
                 check_choice("parameter", f"{name}__{field}", [f"{name}__{one}" for one in names])
             changes[name] = replace(part, **values)
@@ -79,5 +82,6 @@ class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
 
-def _has_fields(value: object) -> bool:
+def has_fields(value: object) -> "TypeGuard[DataclassInstance]":
+    """Return whether a value is an instance of a dataclass."""
     return is_dataclass(value) and not isinstance(value, type)

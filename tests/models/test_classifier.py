@@ -1,13 +1,15 @@
 """The baselines: score each label by itself, or write one label at a time; and what their predictions hold."""
 
 import json
+import shutil
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
 
-from setaug import DataError, Example, SetAugmenter
+from setaug import DataError, Decoding, Example, SetAugmenter
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
 from setaug.models.neural.classifier import TOP_K
@@ -165,7 +167,7 @@ def test_set_search_finds_the_labels_with_the_highest_probability(search):
     prompt = search.tokenizer_(TEXTS[0], return_tensors="pt")["input_ids"]
     scores = {}
     for label in search.labels_:
-        target = torch.tensor(search._writer.layout.targets([[label]])[0])
+        target = torch.tensor(search.network_.layout.targets([[label]])[0])
         with torch.inference_mode():
             loss = search.model_(input_ids=prompt, labels=target).loss
         scores[label] = -loss.item()  # the mean over its tokens, as a beam search ranks
@@ -181,13 +183,12 @@ def test_what_does_not_fit_set_search_is_refused(search):
 
 def test_set_search_needs_no_augmenter():
     model = SetSearch("tiny", training=SHORT).fit(EXAMPLES[:6])
-    assert not model.augmenter.with_size
     assert all(one.size is None for one in model.predict(TEXTS[:2]))
     assert clone(model).fit(EXAMPLES[:6]).predict(TEXTS[:2]) == model.predict(TEXTS[:2])
 
 
 def test_examples_without_labels_have_nothing_to_write():
-    model = SetSearch(augmenter=SetAugmenter(with_size=False), training=SHORT)
+    model = SetSearch(training=SHORT)
     model.fit([*EXAMPLES[:6], Example("nothing", ())])
     assert model.record_["left_out_without_target"] == 1
     assert model.record_["n_pairs_per_epoch"] == sum(len(one.labels) for one in EXAMPLES[:6])
@@ -196,3 +197,20 @@ def test_examples_without_labels_have_nothing_to_write():
 def test_set_search_comes_back_from_its_folder(search, tmp_path):
     search.save_pretrained(tmp_path)
     assert SetSearch.from_pretrained(tmp_path).predict(DEV) == search.predict(DEV)
+
+
+def test_a_folder_with_the_parameters_of_a_generator_still_loads(search, search_folder, tmp_path):
+    """Set search had an augmenter and a decoding once; of both, little was used."""
+    shutil.copytree(search_folder, tmp_path / "old")
+    card = json.loads((tmp_path / "old" / "setaug.json").read_text())
+    before = {name: card["settings"][name] for name in ("model", "vocabulary", "training")}
+    before["augmenter"] = asdict(SetAugmenter(with_size=False, separator="; ", template="x {text}"))
+    before["decoding"] = asdict(Decoding(constrained=False, batch_size=7))
+    card = {**card, "settings": {**before, "one_order": False}, "calibration": None}
+    (tmp_path / "old" / "setaug.json").write_text(json.dumps(card))
+    model = SetSearch.from_pretrained(tmp_path / "old")
+    assert (model.separator, model.template, model.constrained, model.batch_size) == ("; ", "x {text}", False, 7)
+    model.set_params(template="{text}", separator=" | ", constrained=True)
+    model.save_pretrained(tmp_path / "new")
+    again = SetSearch.from_pretrained(tmp_path / "new")
+    assert again.predict(DEV, batch_size=32) == search.predict(DEV)

@@ -180,7 +180,7 @@ def test_without_the_constraint_flaws_are_told():
 )
 def test_free_text_is_read_with_its_flaws(generator, text, wanted):
     tokens = generator.tokenizer_(text)["input_ids"]
-    read = generator._writer._read_text(tokens)
+    read = generator.network_.read(tokens)
     flaws = {"size": None, "repeated": (), "unknown": (), "malformed": ()}
     assert {name: getattr(read, name) for name in ("labels", *flaws)} == {**flaws, **wanted}
 
@@ -329,7 +329,7 @@ def test_the_folder_is_one_of_transformers_without_pickles(kind, auto, request):
     generator, generator_folder = request.getfixturevalue(kind), request.getfixturevalue(f"{kind}_folder")
     model = auto.from_pretrained(generator_folder)
     tokenizer = AutoTokenizer.from_pretrained(generator_folder)
-    ids = torch.tensor(generator._writer.layout.read(TEXTS[:1])[0])
+    ids = torch.tensor(generator.network_.layout.read(TEXTS[:1])[0])
     written = model.generate(input_ids=ids, max_new_tokens=120, do_sample=False)[0]
     free = generator.predict(TEXTS[:1], constrained=False)[0].generation
     assert tokenizer.decode(written[ids.shape[1] if kind == "causal" else 0 :], skip_special_tokens=True) == free

@@ -120,9 +120,15 @@ def test_with_a_chat_template_the_exact_tokens_are_those_of_a_chat(tmp_path):
     batches = []
 
     class Noting(SetGenerator):
-        def _loss(self, model, batch):
-            batches.append({name: values.clone() for name, values in batch.items()})
-            return super()._loss(model, batch)
+        def _learn(self, examples, dev, train):
+            def noting(model, data, *, loss, **options):
+                def noted(model, batch):
+                    batches.append({name: values.clone() for name, values in batch.items()})
+                    return loss(model, batch)
+
+                return train(model, data, loss=noted, **options)
+
+            return super()._learn(examples, dev, noting)
 
     settings = TrainingSettings(epochs=1, batch_size=1)
     example = Example("Snow fell.", ["place", "event"])
@@ -137,7 +143,7 @@ def test_with_a_chat_template_the_exact_tokens_are_those_of_a_chat(tmp_path):
     hidden = [IGNORED] * len(prompt)
     assert batch["input_ids"].tolist() == [[*prompt, *one, prompt[-1], *other]]
     assert batch["labels"].tolist() == [[*hidden, *one, IGNORED, *other]]
-    rows = model._writer.layout.repeat([{"input_ids": prompt, "targets": [one, other]}])
+    rows = model.network_.layout.repeat([{"input_ids": prompt, "targets": [one, other]}])
     assert rows["input_ids"].tolist() == [prompt + one, prompt + other]
     assert rows["labels"].tolist() == [hidden + one, hidden + other]
     model.save_pretrained(tmp_path / "trained")

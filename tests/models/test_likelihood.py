@@ -11,8 +11,9 @@ import torch
 from setaug import DataError, Example, SetAugmenter, SetCodec, Skipped
 from setaug.errors import ModelError
 from setaug.models import SetGenerator, TrainingSettings
+from setaug.models.neural.generator import fitted_copy
+from setaug.models.neural.layouts import make_layout
 from setaug.models.neural.writer import Writer
-from setaug.models.targets import fitted_copy
 from setaug.orders.statistics import LabelStatistics
 from setaug.registry import proposals
 from tests.conftest import DEV
@@ -36,9 +37,11 @@ def make_generator(kind, tokens, *, is_level=False, size=True, n_places=None):
     generator = SetGenerator(augmenter=SetAugmenter(with_size=size))
     generator.statistics_ = LabelStatistics().update([LABELS])
     generator.augmenter_ = fitted_copy(generator.augmenter, generator.statistics_)
-    generator.model_, generator.tokenizer_ = model, make_tokenizer(tokens)
-    generator.labels_, generator.largest_, generator.max_label_tokens_ = LABELS, 5, 8
-    generator._writer_of = None
+    layout = make_layout(
+        model, make_tokenizer(tokens), around_text=("", ""), max_source_length=120, max_target_length=120
+    )
+    codec = generator.augmenter_.codec
+    generator.network_ = Writer(layout=layout, codec=codec, labels=LABELS, largest=5, max_label_tokens=8)
     return generator
 
 
@@ -132,7 +135,7 @@ def colours():
 def test_drawn_bounds_are_as_far_off_as_draws_are(colours):
     """Over many seeds, the mean elbo is the mean over all orders, within its standard error; the bound is closer."""
     example = Example("red", COLOURS["red"])
-    (scores,) = colours._writer.score(["red"], [[SetCodec().encode(order) for order in permutations(example.labels)]])
+    (scores,) = colours.network_.score(["red"], [[SetCodec().encode(order) for order in permutations(example.labels)]])
     values = np.array(scores) / log(2)
     found = [colours.log_likelihood([example], proposal="uniform", samples=4, seed=seed)[0] for seed in range(60)]
     elbos, bounds = ([getattr(one, name) for one in found] for name in ("elbo", "bound"))

@@ -8,10 +8,10 @@ import torch
 from setaug import Example, SetAugmenter
 from setaug.models import SetGenerator, TrainingSettings, make_model
 from setaug.models.neural.batches import TrainingSet
+from setaug.models.neural.generator import draws, orders
 from setaug.models.neural.layouts import make_layout, training_loss
 from setaug.models.neural.pretrained import add_adapters
 from setaug.models.neural.training import SetTrainer
-from setaug.models.targets import draws, orders
 from setaug.sample import sample_examples
 from setaug.settings import OBJECTIVES
 from tests.tiny import make_model as make_torch_model

@@ -6,7 +6,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from setaug import SetAugmenter
+from setaug import Decoding, SetAugmenter
 from setaug.cli import main
 from setaug.cli import train as command
 from setaug.models import METHODS, SEEDS, SetClassifier, SetGenerator, SetSearch, TrainingSettings, make_model
@@ -49,7 +49,6 @@ def test_what_makes_no_sense_is_refused(changes, message):
         ("random", SetGenerator, "random", False, True),
         ("frequency", SetGenerator, "frequency", False, True),
         ("reversed", SetGenerator, "reversed", False, True),
-        ("set-search", SetSearch, "given", False, False),
     ],
 )
 def test_a_method_is_a_model_and_its_orders(method, kind, ordering, one_order, size):
@@ -58,6 +57,22 @@ def test_a_method_is_a_model_and_its_orders(method, kind, ordering, one_order, s
     assert (model.augmenter.ordering, model.one_order, model.augmenter.with_size) == (ordering, one_order, size)
     assert model.augmenter.n_orders == 4
     model._check()
+
+
+def test_set_search_takes_no_more_than_it_uses():
+    augmenter = SetAugmenter(separator="; ", template="x {text}", n_orders=4)
+    decoding = Decoding(constrained=False, batch_size=5)
+    model = make_model("set-search", "tiny", augmenter=augmenter, decoding=decoding, vocabulary="open")
+    assert type(model) is SetSearch
+    assert not isinstance(model, SetGenerator)
+    assert (model.separator, model.template, model.vocabulary) == ("; ", "x {text}", "open")
+    assert (model.constrained, model.batch_size) == (False, 5)
+    model._check()
+    for name in ("augmenter", "one_order", "decoding", "calibrate", "log_likelihood", "predict_proba", "score_orders"):
+        assert not hasattr(model, name)
+    for wrong in ({"separator": ""}, {"template": "no text"}, {"vocabulary": "half"}, {"batch_size": 0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            SetSearch(**wrong).fit([{"text": "a", "labels": ["x"]}])
 
 
 def test_sizes_can_be_switched_where_there_are_any():
@@ -105,7 +120,7 @@ def test_the_command_line_names_the_same_methods_and_seeds(capsys):
     [
         SetGenerator("some/model", one_order=True, vocabulary=["a"], training=TrainingSettings(epochs=9)),
         SetClassifier(rule="top-k", batch_size=4),
-        SetSearch(augmenter=SetAugmenter(with_size=False)),
+        SetSearch(separator=";", vocabulary=["a"], constrained=False),
     ],
     ids=lambda model: model.kind,
 )

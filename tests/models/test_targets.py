@@ -2,12 +2,12 @@
 
 import pytest
 
-from setaug import Example, SetAugmenter
+from setaug import Example, SetAugmenter, SetSearch
 from setaug.models import TrainingSettings, make_model
-from setaug.models.neural.batches import make_training_set
+from setaug.models.neural.generator import one_order, orders
 from setaug.models.neural.layouts import make_layout
 from setaug.models.neural.scratch import scratch_generator, train_tokenizer
-from setaug.models.targets import each_label, one_order, orders
+from setaug.models.neural.writer import make_training_set
 from tests.conftest import EXAMPLES
 
 AUGMENTER = SetAugmenter(n_orders=3, random_state=5).fit(EXAMPLES)
@@ -46,7 +46,7 @@ def test_one_random_order_is_repeated():
 
 def test_each_label_stands_by_itself():
     examples = [Example("a", ["x|y", "z"]), Example("b", [])]
-    assert each_label(SetAugmenter(with_size=False), examples) == [["x\\|y", "z"], []]
+    assert SetSearch().write_targets(examples, 0) == [["x\\|y", "z"], []]
 
 
 @pytest.mark.parametrize("method", ["setaug", "seq2seq", "random", "frequency", "reversed", "classifier", "set-search"])
@@ -54,9 +54,9 @@ def test_the_methods_have_the_same_number_of_pairs_and_updates(method):
     model = make_model(method, "tiny", augmenter=SetAugmenter(n_orders=1))
     model.statistics_ = AUGMENTER.statistics_
     model.largest_ = 5
-    model._build(EXAMPLES)
-    data, _, counted = model._training_data(EXAMPLES)
-    assert len(data) == len(EXAMPLES)
+    seen = []
+    counted = model._learn(EXAMPLES, [], lambda network, data, **options: seen.append(data) or {})
+    assert len(seen[0]) == len(EXAMPLES)
     n_labels = sum(len(example.labels) for example in EXAMPLES)
     n_pairs = {"classifier": len(EXAMPLES), "set-search": n_labels}.get(method, 2 * len(EXAMPLES))
     assert counted["n_pairs_per_epoch"] == n_pairs

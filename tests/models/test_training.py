@@ -252,14 +252,20 @@ def losses_of(model_class, examples, folder, **settings):
     seen, gradients = [], []
 
     class Noting(model_class):
-        def _build(self, examples):
-            super()._build(examples)
-            for module in self.model_.modules():
+        def _learn(self, examples, dev, train):
+            def noting(model, *args, **options):
+                self.without_dropout(model)
+                return train(model, *args, **options)
+
+            return super()._learn(examples, dev, noting)
+
+        def without_dropout(self, model):
+            for module in model.modules():
                 if hasattr(module, "dropout") and isinstance(module.dropout, float):
                     module.dropout = 0.0
                 if isinstance(module, torch.nn.Dropout):
                     module.p = 0.0
-            self.model_.get_encoder().register_forward_pre_hook(
+            model.get_encoder().register_forward_pre_hook(
                 lambda module, args, kwargs: seen.append(kwargs["input_ids"].tolist()), with_kwargs=True
             )
 
@@ -302,10 +308,13 @@ def test_adapters_alone_are_trained_and_the_folder_holds_a_plain_model(tmp_path)
     trained = []
 
     class Noting(SetGenerator):
-        def _training_data(self, examples):
-            trained.extend(name for name, weights in self.model_.named_parameters() if weights.requires_grad)
-            self.before_ = {name: values.clone() for name, values in self.model_.state_dict().items()}
-            return super()._training_data(examples)
+        def _learn(self, examples, dev, train):
+            def noting(model, *args, **options):
+                trained.extend(name for name, weights in model.named_parameters() if weights.requires_grad)
+                self.before_ = {name: values.clone() for name, values in model.state_dict().items()}
+                return train(model, *args, **options)
+
+            return super()._learn(examples, dev, noting)
 
     settings = TrainingSettings(epochs=2, lora_rank=4, learning_rate=0.01)
     model = Noting(training=settings).fit(TRAIN[:24], dev=DEV, folder=tmp_path / "run")

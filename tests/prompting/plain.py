@@ -80,7 +80,7 @@ def read(reader: AnswerReader, text: str) -> Reading:
     found = decode(reader.codec, lines[0] if lines else "")
     if len(found.labels) <= 1 and reader.index is not None:
         found = _read_list(reader, lines, found)
-    return reader._settle(found)
+    return reader._settle(found, text)
 
 
 def _read_list(reader: AnswerReader, lines: list[str], found: DecodedSet) -> DecodedSet:

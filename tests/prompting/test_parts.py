@@ -128,30 +128,30 @@ def test_a_text_with_lines_cannot_look_like_an_example() -> None:
 )
 def test_answers_are_read_as_sets(answer: str, labels: tuple[str, ...]) -> None:
     reader = AnswerReader(codec=SetCodec(), index=LabelIndex(["joy", "love", "New York"]))
-    assert reader.read(answer).labels == labels
+    assert reader.read(answer).prediction.labels == labels
 
 
 def test_labels_are_mapped_only_where_it_is_clear_which_is_meant() -> None:
     reader = AnswerReader(codec=SetCodec(), index=LabelIndex(["joy", "US", "us", "New York"]))
     reading = reader.read("5 | JOY | joy | Us | new\u00a0 york | sorrow")
-    assert reading.labels == ("joy", "Us", "New York", "sorrow")
+    assert reading.prediction.labels == ("joy", "Us", "New York", "sorrow")
     assert reading.mapped == ("JOY", "new\u00a0 york")
-    assert reading.unknown == ("Us", "sorrow")
-    assert reading.repeated == ("joy",)
+    assert reading.prediction.unknown == ("Us", "sorrow")
+    assert reading.prediction.repeated == ("joy",)
     dropping = AnswerReader(codec=SetCodec(), index=LabelIndex(["joy", "US", "us"]), unknown="drop")
-    assert dropping.read("2 | joy | Us").labels == ("joy",)
+    assert dropping.read("2 | joy | Us").prediction.labels == ("joy",)
     assert dropping.read("2 | joy | Us").dropped == ("Us",)
 
 
 def test_in_an_open_vocabulary_labels_stay_as_they_are() -> None:
     reading = AnswerReader(codec=SetCodec(with_size=False)).read("Joy | joy, love")
-    assert (reading.labels, reading.unknown, reading.mapped) == (("Joy", "joy, love"), (), ())
+    assert (reading.prediction.labels, reading.prediction.unknown, reading.mapped) == (("Joy", "joy, love"), None, ())
 
 
 @given(st.text())
 def test_reading_never_fails(text: str) -> None:
     reading = AnswerReader(codec=SetCodec(), index=LabelIndex(LABELS)).read(text)
-    assert len(set(reading.labels)) == len(reading.labels)
+    assert len(set(reading.prediction.labels)) == len(reading.prediction.labels)
 
 
 def test_answers_survive_a_line_that_was_cut_off(tmp_path: Path) -> None:

@@ -72,13 +72,13 @@ def patience() -> Iterator[None]:
 def test_an_answer_of_megabytes_is_read(part: str, patience: None) -> None:
     reader = AnswerReader(codec=SetCodec(), index=INDEX)
     reading = reader.read(part * (3_000_000 // len(part)))
-    assert len(reading.labels) <= 1
+    assert len(reading.prediction.labels) <= 1
 
 
 def test_thoughts_do_not_count_and_the_rest_is_cut() -> None:
     reader = AnswerReader(codec=SetCodec(with_size=False))
-    assert reader.read("hm " * MAX_ANSWER + "</think>joy | love").labels == ("joy", "love")
-    assert reader.read("joy | " + " " * MAX_ANSWER + "| love").labels == ("joy",)
+    assert reader.read("hm " * MAX_ANSWER + "</think>joy | love").prediction.labels == ("joy", "love")
+    assert reader.read("joy | " + " " * MAX_ANSWER + "| love").prediction.labels == ("joy",)
 
 
 def test_a_label_of_megabytes_is_written(patience: None) -> None:

@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
     from setaug.models import SetGenerator
 
     if not isinstance(model, SetGenerator):
-        raise UsageError("only models that write sets can be scored; a classifier scores each label by itself.")
+        raise UsageError(f"only models that write whole sets can be scored, and this one is a {model.kind}.")
     skipped = Skipped() if options.skip_bad else None
     examples = read_input(options, options.input, skipped=skipped)
     scored: list[dict[str, SetLikelihood]] = []

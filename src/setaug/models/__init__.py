@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING
 from setaug.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from setaug.models.methods import load_model, make_model
-    from setaug.models.neural.callbacks import SetMetricsCallback, set_metrics
-    from setaug.models.neural.classifier import SetClassifier
-    from setaug.models.neural.constraint import SetConstraint
-    from setaug.models.neural.generator import SetGenerator
-    from setaug.models.neural.model import SetModel
-    from setaug.models.neural.search import SetSearch
-    from setaug.models.tfidf import TfidfClassifier
-    from setaug.settings import METHODS, SEEDS, TrainingSettings
+    from setaug.models.methods import load_model as load_model
+    from setaug.models.methods import make_model as make_model
+    from setaug.models.neural.callbacks import SetMetricsCallback as SetMetricsCallback
+    from setaug.models.neural.callbacks import set_metrics as set_metrics
+    from setaug.models.neural.classifier import SetClassifier as SetClassifier
+    from setaug.models.neural.constraint import SetConstraint as SetConstraint
+    from setaug.models.neural.generator import SetGenerator as SetGenerator
+    from setaug.models.neural.model import SetModel as SetModel
+    from setaug.models.neural.search import SetSearch as SetSearch
+    from setaug.models.tfidf import TfidfClassifier as TfidfClassifier
+    from setaug.settings import METHODS as METHODS
+    from setaug.settings import SEEDS as SEEDS
+    from setaug.settings import TrainingSettings as TrainingSettings
 
 _HOMES = {
     "METHODS": "setaug.settings",
@@ -35,25 +39,8 @@ _HOMES = {
     "make_model": "setaug.models.methods",
     "set_metrics": "setaug.models.neural.callbacks",
 }
-_LIGHT = ("setaug.settings", "setaug.models.methods", "setaug.models.tfidf")
-"""Modules without torch."""
 
-__all__ = [
-    "METHODS",
-    "SEEDS",
-    "SetClassifier",
-    "SetConstraint",
-    "SetGenerator",
-    "SetMetricsCallback",
-    "SetModel",
-    "SetSearch",
-    "TfidfClassifier",
-    "TrainingSettings",
-    "load_model",
-    "make_model",
-    "require_torch",
-    "set_metrics",
-]
+__all__ = sorted([*_HOMES, "require_torch"])
 
 
 def require_torch() -> None:
@@ -65,7 +52,7 @@ def require_torch() -> None:
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'setaug.models' has no attribute {name!r}")
-    if _HOMES[name] not in _LIGHT:
+    if _HOMES[name].startswith("setaug.models.neural."):
         require_torch()
     return getattr(import_module(_HOMES[name]), name)
 

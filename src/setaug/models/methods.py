@@ -53,6 +53,10 @@ def make_model(
     make: Any = _class_of(chosen.model)
     if chosen.model == "classifier":
         return make(model, template=base.template, training=training)  # type: ignore[no-any-return]
+    if chosen.model == "set-search":
+        way, written = decoding or Decoding(), {"template": base.template, "separator": base.separator}
+        kept = {"vocabulary": vocabulary, "training": training, "constrained": way.constrained}
+        return make(model, **written, **kept, batch_size=way.batch_size)  # type: ignore[no-any-return]
     writes_size = chosen.writes_size if size is None else size
     return make(  # type: ignore[no-any-return]
         model,

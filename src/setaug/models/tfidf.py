@@ -7,7 +7,7 @@ several strengths are tried; the dev data decides between them, and on the way t
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,8 @@ from setaug.estimator import SetEstimator
 from setaug.examples import Data, Example, as_examples, make_examples, make_texts
 from setaug.metrics import index_labels, indicator_matrix
 from setaug.predictions import Prediction
-
-if TYPE_CHECKING:
-    from setaug.settings import Progress
+from setaug.registry import check_choice
+from setaug.settings import Progress, check_whole
 
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
     "svm": lambda c: LinearSVC(C=c, random_state=0),
@@ -115,7 +114,7 @@ class TfidfClassifier(SetEstimator):
         labels: Iterable[Collection[str]] | None = None,
         *,
         dev: Data | None = None,
-        progress: "Progress | None" = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Train.
 
@@ -169,16 +168,12 @@ class TfidfClassifier(SetEstimator):
 
     def _check(self) -> None:
         for name, least in {"ngrams": 1, "min_df": 1, "folds": 2}.items():
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}.")
-        if self.rule not in RULES:
-            raise ValueError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}.")
+            check_whole(name, getattr(self, name), at_least=least)
+        check_choice("rule", self.rule, RULES)
         if not self.candidates:
             raise ValueError("candidates must name a classifier and its C, got none.")
         for name, c in self.candidates:
-            if name not in CLASSIFIERS:
-                raise ValueError(f"a candidate must be one of {', '.join(CLASSIFIERS)}, got {name!r}.")
+            check_choice("a candidate", name, CLASSIFIERS)
             if not 0 < c < float("inf"):
                 raise ValueError(f"the C of a candidate must be above 0, got {c!r}.")
 
@@ -209,7 +204,7 @@ class TfidfClassifier(SetEstimator):
         *,
         rule: str | None = None,
         k: int | None = None,
-        progress: "Progress | None" = None,
+        progress: Progress | None = None,
     ) -> list[Prediction]:
         """Predict the set of each text.
 

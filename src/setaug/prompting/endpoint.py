@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from setaug.errors import EndpointError, MissingExtraError
 from setaug.prompting.answers import Answer, AnswerLog, Response
+from setaug.settings import check_whole
 from setaug.terminal import printable
 
 if TYPE_CHECKING:
@@ -50,9 +51,7 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         for name, least in (("concurrency", 1), ("max_retries", 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}.")
+            check_whole(name, getattr(self, name), at_least=least)
         for name in ("timeout", "max_wait"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)!r}.")

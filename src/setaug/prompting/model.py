@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,9 @@ from setaug.prompting.endpoint import Endpoint, Request, Tell, ask
 from setaug.prompting.prompt import KINDS, FewShotPrompt, list_labels, write_instruction
 from setaug.prompting.reading import UNKNOWN, AnswerReader, Reading
 from setaug.prompting.shots import choose_shots
-from setaug.settings import CHOICES
+from setaug.registry import check_choice
+from setaug.settings import CHOICES, Progress, check_whole
 from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
-
-if TYPE_CHECKING:
-    from setaug.settings import Progress
 
 _CHANGES = ("samples", "choose", "threshold", "temperature", "seed", "unknown")
 _OURS = ("model", "messages", "prompt", "n", "stream")
@@ -167,12 +165,9 @@ class PromptedSetModel(SetEstimator):
         self.augmenter.check()
         check_vocabulary(self.vocabulary)
         for name, choices in (("kind", KINDS), ("unknown", UNKNOWN), ("choose", CHOICES)):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}.")
+            check_choice(name, getattr(self, name), choices)
         for name, least in (("shots", 0), ("max_listed", 0), ("samples", 0), ("max_tokens", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}.")
+            check_whole(name, getattr(self, name), at_least=least)
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise ValueError(f"temperature must be from 0 to 2, got {self.temperature!r}.")
         if not 0 <= self.threshold <= 1:
@@ -193,7 +188,7 @@ class PromptedSetModel(SetEstimator):
         labels: Iterable[Collection[str]] | None = None,
         *,
         dev: Data | None = None,
-        progress: "Progress | None" = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Count the labels of examples (or rows; or texts and their label sets), and choose those to show.
 
@@ -248,7 +243,7 @@ class PromptedSetModel(SetEstimator):
         data: Iterable[str] | Data,
         *,
         answers: str | Path | None = None,
-        progress: "Progress | None" = None,
+        progress: Progress | None = None,
         tell: Tell = lambda reason: None,
         **changes: Any,
     ) -> list[Prediction]:
@@ -282,7 +277,7 @@ class PromptedSetModel(SetEstimator):
             finally:
                 read = model._reader().read
                 readings = {
-                    name: [(answer.text, read(answer.text)) for answer in log.of(name)[: request.n_answers]]
+                    name: [read(answer.text) for answer in log.of(name)[: request.n_answers]]
                     for name, request in wanted.items()
                 }
                 self.report_ = _report(names, readings, log, n_before, refusals)
@@ -307,7 +302,7 @@ class PromptedSetModel(SetEstimator):
         requests: list[Request],
         log: AnswerLog,
         refusals: dict[str, str] | None,
-        progress: "Progress | None",
+        progress: Progress | None,
         tell: Tell,
     ) -> None:
         n_done = sum(len(log.of(request.key)) >= request.n_answers for request in requests)
@@ -328,39 +323,34 @@ class PromptedSetModel(SetEstimator):
         index = None if self.labels_ is None else LabelIndex(self.labels_)
         return AnswerReader(codec=self.augmenter_.codec, index=index, unknown=self.unknown)
 
-    def _predict(self, read: list[tuple[str, Reading]], key: str | int | None) -> Prediction:
+    def _predict(self, read: list[Reading], key: str | int | None) -> Prediction:
         if not read:  # refused
             return Prediction(labels=(), id=key)
         if self.samples:
-            strange = frozenset(label for _, one in read for label in one.unknown)
+            strange = frozenset(label for one in read for label in one.prediction.unknown or ())
             return predict_by_vote(
-                [one.labels for _, one in read],
+                [one.prediction.labels for one in read],
                 way=self.choose,
                 threshold=self.threshold,
                 strange=None if self.labels_ is None else strange,
                 key=key,
             )
-        ((text, one),) = read
-        return Prediction(
-            labels=one.labels,
-            size=one.size,
-            generation=text,
-            repeated=one.repeated,
-            unknown=None if self.labels_ is None else one.unknown,
-            malformed=one.malformed,
-            id=key,
-        )
+        (one,) = read
+        return replace(one.prediction, id=key)
 
 
 def _report(
     names: list[str],
-    readings: Mapping[str, list[tuple[str, Reading]]],
+    readings: Mapping[str, list[Reading]],
     log: AnswerLog,
     n_before: int,
     refusals: dict[str, str] | None,
 ) -> PromptReport:
     new = log.responses[n_before:]
-    read = [one for ones in readings.values() for _, one in ones]
+    read = [one for ones in readings.values() for one in ones]
+    found = [one.prediction for one in read]
+    n_dropped = sum(len(one.dropped) for one in read)
+    n_repeated = sum(len(one.repeated or ()) for one in found)
     reasons = refusals or {}
     cut_off = [answer.is_cut_off for name, ones in readings.items() for answer in log.of(name)[: len(ones)]]
     return PromptReport(
@@ -370,11 +360,11 @@ def _report(
         prompt_tokens=sum(response.prompt_tokens for response in new),
         completion_tokens=sum(response.completion_tokens for response in new),
         n_cut_off=sum(cut_off),
-        n_labels=sum(len(one.labels) + len(one.repeated) + len(one.dropped) for one in read),
+        n_labels=sum(len(one.labels) for one in found) + n_repeated + n_dropped,
         n_mapped=sum(len(one.mapped) for one in read),
-        n_unknown=sum(len(one.unknown) for one in read),
-        n_dropped=sum(len(one.dropped) for one in read),
-        n_repeated=sum(len(one.repeated) for one in read),
+        n_unknown=sum(len(one.unknown or ()) for one in found),
+        n_dropped=n_dropped,
+        n_repeated=n_repeated,
         n_refused=sum(name in reasons for name in names),
         first_refusal=next(iter(reasons.values()), None),
     )

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from setaug.codec import DecodedSet, SetCodec, repeats
+from setaug.predictions import Prediction
 from setaug.prompting.prompt import LABELS
 from setaug.vocabulary import LabelIndex
 
@@ -18,14 +19,9 @@ UNKNOWN = ("keep", "drop")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An answer, read as a set."""
+    """An answer, read as a set, and what was changed on the way."""
 
-    labels: tuple[str, ...]
-    size: int | None
-    repeated: tuple[str, ...]
-    unknown: tuple[str, ...]
-    """Those of the labels that are not in the vocabulary."""
-    malformed: tuple[str, ...]
+    prediction: Prediction
     mapped: tuple[str, ...]
     """Parts that were taken for a label which is written otherwise, in case or white space."""
     dropped: tuple[str, ...]
@@ -60,7 +56,7 @@ class AnswerReader:
         --------
         >>> reader = AnswerReader(codec=SetCodec(), index=LabelIndex(["joy", "love"]))
         >>> reading = reader.read("3 | Joy | love | mirth")
-        >>> reading.labels, reading.unknown, reading.mapped
+        >>> reading.prediction.labels, reading.prediction.unknown, reading.mapped
         (('joy', 'love', 'mirth'), ('mirth',), ('Joy',))
 
         """
@@ -69,7 +65,7 @@ class AnswerReader:
         found = self.codec.decode(lines[0] if lines else "")
         if len(found.labels) <= 1 and self.index is not None:
             found = self._read_list(lines, found)
-        return self._settle(found)
+        return self._settle(found, text)
 
     def _read_list(self, lines: list[str], found: DecodedSet) -> DecodedSet:
         """Read labels that stand in lines, or with commas in between, where each of them is known."""
@@ -82,7 +78,7 @@ class AnswerReader:
                 return DecodedSet(tuple(dict.fromkeys(labels)), None, repeats(labels))
         return found
 
-    def _settle(self, found: DecodedSet) -> Reading:
+    def _settle(self, found: DecodedSet, text: str) -> Reading:
         labels: dict[str, None] = {}
         repeated, mapped, unknown, dropped = list(found.repeated), [], [], []
         for written in found.labels:
@@ -98,15 +94,15 @@ class AnswerReader:
             if label in labels:
                 repeated.append(label)
             labels[label] = None
-        return Reading(
-            tuple(labels),
-            found.size,
-            tuple(repeated),
-            tuple(unknown),
-            found.malformed,
-            tuple(mapped),
-            tuple(dropped),
+        prediction = Prediction(
+            labels=tuple(labels),
+            size=found.size,
+            generation=text,
+            repeated=tuple(repeated),
+            unknown=None if self.index is None else tuple(unknown),
+            malformed=found.malformed,
         )
+        return Reading(prediction, tuple(mapped), tuple(dropped))
 
 
 def _without_name(line: str) -> str:

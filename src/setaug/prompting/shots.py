@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from setaug.examples import Example
+from setaug.registry import check_choice
 
 CHOICES = ("random", "cover")
 """Draw examples, or take those that together have as many different labels as possible."""
@@ -20,8 +21,7 @@ def choose_shots(examples: Sequence[Example], n_shots: int, *, way: str = "rando
         labels not shown yet, of equals the one drawn first; once all labels are shown, it starts anew.
 
     """
-    if way not in CHOICES:
-        raise ValueError(f"the way to choose examples must be one of {', '.join(CHOICES)}, got {way!r}.")
+    check_choice("the way to choose examples", way, CHOICES)
     drawn = np.random.default_rng(seed).permutation(len(examples)).tolist()
     return drawn[:n_shots] if way == "random" else _cover(examples, drawn, n_shots)
 

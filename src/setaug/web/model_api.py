@@ -58,8 +58,8 @@ def _options(question: PredictQuestion, model: Any) -> dict[str, Any]:
     if chosen and kind != "generator":
         raise Refusal(422, f"{', '.join(chosen)}: not possible with a {kind}.")
     decoding = getattr(model, "decoding", None)
-    if decoding is None:
-        return chosen
+    if decoding is None:  # only of models that write sets; set search can be constrained, too
+        return {"constrained": question.constrained} if hasattr(model, "constrained") else {}
     chosen["constrained"] = question.constrained
     try:
         replace(decoding, **chosen)

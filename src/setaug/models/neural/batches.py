@@ -1,18 +1,12 @@
 """Training data as a model takes it: tokens, padded per batch, inputs of similar length together."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeAlias, TypedDict
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import BatchSampler, Dataset, Sampler
-
-from setaug.errors import DataError
-from setaug.examples import Example
-from setaug.settings import TrainingSettings
-
-if TYPE_CHECKING:
-    from setaug.models.neural.layouts import Layout
 
 Batch: TypeAlias = dict[str, torch.Tensor]
 """What a model is called with."""
@@ -67,6 +61,40 @@ def pad_inputs(rows: Sequence[Sequence[int]], pad: int, *, side: str = "right") 
     return {"input_ids": pad_rows(rows, pad, side=side), "attention_mask": mask}
 
 
+def on_device(batch: Batch, device: Any) -> Batch:
+    """Return the batch on a device."""
+    return {name: values.to(device) for name, values in batch.items()}
+
+
+def by_length(rows: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
+    """Yield the indices of all rows in batches, the shortest rows first."""
+    order = sorted(range(len(rows)), key=lambda at: len(rows[at]))
+    return (order[start : start + size] for start in range(0, len(order), size))
+
+
+@contextmanager
+def evaluating(
+    model: Any, *, seed: int = 0, mode: Callable[[], AbstractContextManager[Any]] = torch.inference_mode
+) -> Iterator[None]:
+    """Draw from the seed alone, and leave the model's mode and the global generators as they were.
+
+    Parameters
+    ----------
+    mode
+        Turns gradients off. What a model keeps from inference mode (rotary tables, say) cannot be trained with later,
+        so within somebody else's training it is ``torch.no_grad``.
+
+    """
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.random.fork_rng([] if model.device.type == "cpu" else [model.device]), mode():
+            torch.manual_seed(seed)
+            yield
+    finally:
+        model.train(was_training)
+
+
 class LengthGroups(Sampler[int]):
     """Put inputs of similar length next to each other, in an order that depends on seed and epoch alone.
 
@@ -116,42 +144,3 @@ def cut(tokenizer: Any, texts: list[str], limit: int) -> tuple[list[list[int]], 
     whole = tokenizer(texts, verbose=False)["input_ids"]  # no warning: what is too long is cut below
     n_long = sum(len(ids) > limit for ids in whole)
     return (tokenizer(texts, truncation=True, max_length=limit)["input_ids"] if n_long else whole), n_long
-
-
-def make_training_set(
-    layout: "Layout",
-    examples: Sequence[Example],
-    *,
-    write: Callable[[Sequence[Example], int], list[list[str]]],
-    settings: TrainingSettings,
-) -> tuple[TrainingSet, dict[str, int]]:
-    """Tokenize examples; leave out those that cannot be trained on, and count them.
-
-    Parameters
-    ----------
-    write
-        Returns the texts of each example's targets for an epoch.
-
-    """
-    inputs, n_cut = layout.read([example.text for example in examples])
-    first = layout.targets(write(examples, 0))
-    fits = [max(map(len, each), default=0) <= settings.max_target_length for each in first]
-    kept = [at for at, each in enumerate(first) if each and fits[at]]
-    if not kept:
-        raise DataError(
-            f"no example can be trained on: all targets need more than max_target_length = "
-            f"{settings.max_target_length} tokens, or there are none."
-        )
-    counted = {
-        "n_pairs_per_epoch": sum(len(first[at]) for at in kept),
-        "texts_cut_off": n_cut,
-        "left_out_targets_too_long": fits.count(False),
-        "left_out_without_target": sum(not each for each in first),
-    }
-    chosen = [examples[at] for at in kept]
-    fixed = [first[at] for at in kept]
-
-    def targets_of(epoch: int) -> list[list[list[int]]]:
-        return layout.targets(write(chosen, epoch)) if epoch and settings.fresh_orders else fixed
-
-    return TrainingSet([inputs[at] for at in kept], targets_of), counted

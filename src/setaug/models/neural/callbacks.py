@@ -1,7 +1,6 @@
 """Set metrics on generated text inside a Hugging Face Trainer, or one that is built on it (TRL's)."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, SupportsIndex
 
@@ -14,7 +13,7 @@ from setaug.codec import SetCodec
 from setaug.examples import Data, as_examples
 from setaug.metrics.sets import score_sets
 from setaug.metrics.sizes import score_sizes
-from setaug.models.neural.batches import IGNORED
+from setaug.models.neural.batches import IGNORED, by_length, evaluating, on_device, pad_inputs
 from setaug.models.neural.constraint import SetConstraint
 from setaug.predictions import Prediction
 
@@ -208,14 +207,12 @@ class SetMetricsCallback(TrainerCallback):
     def predict(self, model: Any) -> list[Prediction]:
         """Let a model write a set for each example."""
         rows = [self.prompt_ids(example.text) for example in self._examples]
-        order = sorted(range(len(rows)), key=lambda at: len(rows[at]))
         options = self._options(model)
         written: dict[int, Prediction] = {}
-        with _generating(model):
-            for start in range(0, len(order), self._batch_size):
-                chosen = order[start : start + self._batch_size]
-                inputs = _pad_left([rows[at] for at in chosen], _pad_token(self._tokenizer))
-                outputs = model.generate(**{name: ids.to(model.device) for name, ids in inputs.items()}, **options)
+        with evaluating(model, mode=torch.no_grad):
+            for chosen in by_length(rows, self._batch_size):
+                inputs = pad_inputs([rows[at] for at in chosen], options["pad_token_id"], side="left")
+                outputs = model.generate(**on_device(inputs, model.device), **options)
                 answers = outputs[:, inputs["input_ids"].shape[1] :].tolist()
                 written.update(zip(chosen, map(self._read, answers), strict=True))
         return [replace(written[at], id=example.id) for at, example in enumerate(self._examples)]
@@ -251,28 +248,3 @@ class SetMetricsCallback(TrainerCallback):
             return _read(self._codec, text)
         labels, size = found
         return Prediction(labels=labels, size=size, generation=text, repeated=(), malformed=())
-
-
-def _pad_left(rows: Sequence[Sequence[int]], pad: int) -> dict[str, torch.Tensor]:
-    """Make rows of one length that all end where the answer begins."""
-    width = max(map(len, rows))
-    missing = [width - len(row) for row in rows]
-    ids = [[pad] * n + list(row) for n, row in zip(missing, rows, strict=True)]
-    mask = [[0] * n + [1] * (width - n) for n in missing]
-    return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
-
-
-@contextmanager
-def _generating(model: Any) -> Iterator[None]:
-    """Leave the model's mode and the global generators as they were.
-
-    Not in inference mode: what a model keeps from it (rotary tables, say) could not be trained with afterwards.
-    """
-    was_training = model.training
-    model.eval()
-    try:
-        devices = [] if model.device.type == "cpu" else [model.device]
-        with torch.random.fork_rng(devices), torch.no_grad():
-            yield
-    finally:
-        model.train(was_training)

@@ -1,19 +1,20 @@
 """The paper's MULTI-LABEL baseline: score each label independently, and return those above a threshold."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from setaug.augmenter import SetAugmenter
 from setaug.decoding.thresholds import best_labels, check_k, check_rule, make_prediction, true_sizes
 from setaug.examples import Data, Example, make_texts
 from setaug.metrics import score_sets
-from setaug.models.neural.batches import Batch, cut, pad_inputs
-from setaug.models.neural.model import SetModel
+from setaug.models.neural.batches import Batch, by_length, cut, evaluating, on_device, pad_inputs
+from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.neural.scratch import SHAPES, scratch_classifier, train_tokenizer
 from setaug.predictions import Prediction
@@ -38,6 +39,44 @@ class _Rows(torch.utils.data.Dataset[dict[str, list[float]]]):
         """Stay the same in each epoch."""
 
 
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """A model of transformers with a head that scores each label."""
+
+    model: Any
+    tokenizer: Any
+    labels: list[str]
+    template: str
+    max_source_length: int
+
+    def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
+        """Return the tokens of each text's prompt, and the number of truncated texts."""
+        prompts = [self.template.replace("{text}", text) for text in texts]
+        return cut(self.tokenizer, prompts, self.max_source_length)
+
+    def collate(self, items: Sequence[dict[str, Any]]) -> Batch:
+        """Make a batch of texts with their labels."""
+        labels = torch.zeros(len(items), len(self.labels))
+        for row, item in zip(labels, items, strict=True):
+            row[item["gold"]] = 1.0
+        return {**pad_inputs([item["input_ids"] for item in items], self.tokenizer.pad_token_id), "labels": labels}
+
+    def probabilities(self, texts: Sequence[str], batch_size: int, progress: Progress | None) -> NDArray[np.float32]:
+        """Return the probability of each label (columns) for each text (rows)."""
+        inputs, _ = self.read(texts)
+        found = np.empty((len(inputs), len(self.labels)), np.float32)
+        n_done = 0
+        with evaluating(self.model):
+            for rows in by_length(inputs, batch_size):
+                padded = pad_inputs([inputs[at] for at in rows], self.tokenizer.pad_token_id)
+                logits = self.model(**on_device(padded, self.model.device)).logits
+                found[rows] = torch.sigmoid(logits.float()).cpu().numpy()
+                n_done += len(rows)
+                if progress is not None:
+                    progress("scoring", n_done, len(inputs))
+        return found
+
+
 class SetClassifier(SetModel):
     """An encoder or an encoder-decoder with a classification head for each label.
 
@@ -56,6 +95,7 @@ class SetClassifier(SetModel):
     """
 
     kind: ClassVar[str] = "classifier"
+    network_: Scorer
 
     def __init__(
         self,
@@ -74,47 +114,37 @@ class SetClassifier(SetModel):
 
     def _check(self) -> None:
         check_rule(self.rule)
-        if self.template.count("{text}") != 1:
-            raise ValueError(f"template must hold {{text}} exactly once, got {self.template!r}.")
+        SetAugmenter(template=self.template).check()
         if self.training.fresh_orders or self.training.lora_rank is not None:
             raise ValueError("a classifier has no orders, and is trained without adapters.")
         if self.training.objective != "plain":
             raise ValueError("a classifier has no orders, so its objective is plain.")
 
-    def _build(self, examples: list[Example]) -> None:
-        self.labels_ = known_labels(self.statistics_, "closed") or []
+    def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
+        labels = known_labels(self.statistics_, "closed") or []
         mean_size = sum(len(example.labels) for example in examples) / len(examples)
         self.threshold_, self.top_k_ = 0.5, max(round(mean_size), 1)
-        if self.model in SHAPES:
-            self.tokenizer_ = train_tokenizer(self._prompt(example.text) for example in examples)
-            longest, seed = self.training.max_source_length, self.training.seed
-            self.model_ = scratch_classifier(self.model, self.tokenizer_, self.labels_, max_length=longest, seed=seed)
-        else:
-            self.model_, self.tokenizer_ = load_for_classification(self.model, self.labels_)
-
-    def _prompt(self, text: str) -> str:
-        return self.template.replace("{text}", text)
-
-    def _training_data(self, examples: list[Example]) -> tuple[_Rows, Callable[[Any], Batch], dict[str, int]]:
-        prompts = [self._prompt(example.text) for example in examples]
-        inputs, n_cut = cut(self.tokenizer_, prompts, self.training.max_source_length)
-        places = {label: at for at, label in enumerate(self.labels_)}
-        gold = [[places[label] for label in example.labels] for example in examples]
-        return _Rows(inputs, gold), self._collate, {"n_pairs_per_epoch": len(examples), "texts_cut_off": n_cut}
-
-    def _collate(self, items: Sequence[dict[str, Any]]) -> Batch:
-        labels = torch.zeros(len(items), len(self.labels_))
-        for row, item in zip(labels, items, strict=True):
-            row[item["gold"]] = 1.0
-        return {**pad_inputs([item["input_ids"] for item in items], self.tokenizer_.pad_token_id), "labels": labels}
+        texts = [example.text for example in examples]
+        longest, seed = self.training.max_source_length, self.training.seed
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if self.model in SHAPES:
+                tokenizer = train_tokenizer(self.template.replace("{text}", text) for text in texts)
+                model = scratch_classifier(self.model, tokenizer, labels, max_length=longest, seed=seed)
+            else:
+                model, tokenizer = load_for_classification(self.model, labels)
+        self.network_ = Scorer(model, tokenizer, labels, self.template, longest)
+        inputs, n_cut = self.network_.read(texts)
+        places = {label: at for at, label in enumerate(labels)}
+        data = _Rows(inputs, [[places[label] for label in example.labels] for example in examples])
+        record = train(model, data, collate=self.network_.collate, loss=_loss)
+        if dev:
+            self._tune(dev)
+        return {"n_pairs_per_epoch": len(examples), "texts_cut_off": n_cut, **record}
 
     def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
         self._tune(dev)
         return super()._dev_scores(dev)
-
-    def _finish(self, dev: list[Example]) -> None:
-        if dev:
-            self._tune(dev)
 
     def _tune(self, dev: list[Example]) -> None:
         """Choose the threshold and k with the highest mean F1."""
@@ -136,22 +166,7 @@ class SetClassifier(SetModel):
         """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
         self._check_fitted()
         texts, _ = make_texts(data)
-        prompts = [self._prompt(text) for text in texts]
-        inputs, _ = cut(self.tokenizer_, prompts, self.training.max_source_length)
-        order = sorted(range(len(inputs)), key=lambda at: len(inputs[at]))
-        found = np.empty((len(inputs), len(self.labels_)), np.float32)
-        was_training = self.model_.training
-        self.model_.eval()
-        with torch.inference_mode():
-            for start in range(0, len(order), self.batch_size):
-                rows = order[start : start + self.batch_size]
-                padded = pad_inputs([inputs[at] for at in rows], self.tokenizer_.pad_token_id)
-                batch = {name: values.to(self.model_.device) for name, values in padded.items()}
-                found[rows] = torch.sigmoid(self.model_(**batch).logits.float()).cpu().numpy()
-                if progress is not None:
-                    progress("scoring", start + len(rows), len(order))
-        self.model_.train(was_training)
-        return found
+        return self.network_.probabilities(texts, self.batch_size, progress)
 
     def predict(
         self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
@@ -181,21 +196,18 @@ class SetClassifier(SetModel):
             for row, value, key in zip(scores, values, keys, strict=True)
         ]
 
-    def _settings(self) -> dict[str, Any]:
-        names = ("model", "template", "rule", "batch_size")
-        return {**{name: getattr(self, name) for name in names}, "training": asdict(self.training)}
+    def _learnt(self) -> dict[str, Any]:
+        return {"threshold": self.threshold_, "top_k": self.top_k_}
 
-    @classmethod
-    def _from_settings(cls, settings: dict[str, Any]) -> Self:
-        return cls(**{**settings, "training": TrainingSettings(**settings["training"])})
-
-    def _card(self) -> dict[str, Any]:
-        return {**super()._card(), "labels": self.labels_, "threshold": self.threshold_, "top_k": self.top_k_}
-
-    def _load_parts(self, folder: Path, card: dict[str, Any]) -> None:
-        self.labels_ = list(card["labels"])
+    def _restore(self, folder: Path, card: dict[str, Any]) -> None:
         self.threshold_, self.top_k_ = float(card["threshold"]), int(card["top_k"])
-        self.model_, self.tokenizer_ = load_saved_classifier(str(folder))
+        model, tokenizer = load_saved_classifier(str(folder))
+        self.network_ = Scorer(model, tokenizer, list(card["labels"]), self.template, self.training.max_source_length)
+
+
+def _loss(model: Any, batch: Batch) -> torch.Tensor:
+    loss: torch.Tensor = model(**batch).loss
+    return loss
 
 
 def _count(row: NDArray[np.float32], rule: str, value: float) -> int:

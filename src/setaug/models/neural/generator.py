@@ -1,29 +1,24 @@
 """SETAUG as a model: any encoder-decoder or causal model, trained on informative orders with sizes."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from setaug.analysis.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.augmenter import SetAugmenter
 from setaug.decoding.vote import Calibration, predict_by_vote, probability_matrix
 from setaug.errors import DataError
-from setaug.examples import Data, Example, Skipped, check_labels, make_examples, make_texts
-from setaug.models import targets
-from setaug.models.neural.batches import Batch, TrainingSet, make_training_set
-from setaug.models.neural.layouts import make_layout, training_loss
-from setaug.models.neural.model import SetModel
-from setaug.models.neural.pretrained import add_adapters, load_for_generation
-from setaug.models.neural.scratch import SHAPES, scratch_generator, train_tokenizer
-from setaug.models.neural.writer import Writer, Written, make_score, scorable
+from setaug.examples import Data, Example, Skipped, make_examples, make_texts
+from setaug.models.neural.model import SetModel, Train
+from setaug.models.neural.writer import Writer, fit_writer, load_writer, make_score, new_writer, scorable
+from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 from setaug.registry import DEFAULT_ORDERING
-from setaug.settings import Decoding, Progress, TrainingSettings
+from setaug.settings import Decoding, Progress, TrainingSettings, check_whole
 from setaug.vocabulary import check_vocabulary, known_labels
 
 
@@ -62,6 +57,7 @@ class SetGenerator(SetModel):
     """
 
     kind: ClassVar[str] = "generator"
+    network_: Writer
 
     def __init__(
         self,
@@ -97,60 +93,24 @@ class SetGenerator(SetModel):
         if self.augmenter.distinct:
             raise ValueError(f"the objective {objective} needs independent draws, so orders cannot be distinct.")
 
-    def _build(self, examples: list[Example]) -> None:
-        self.augmenter_ = targets.fitted_copy(self.augmenter, self.statistics_)
-        self.labels_ = known_labels(self.statistics_, self.vocabulary)
-        if self.model in SHAPES:
-            longest = max(self.training.max_source_length, self.training.max_target_length)
-            written = (self.augmenter_.codec.encode(example.labels) for example in examples)
-            before, after = self.augmenter_.around_text
-            self.tokenizer_ = train_tokenizer([*(before + example.text + after for example in examples), *written])
-            self.model_ = scratch_generator(self.model, self.tokenizer_, max_length=longest, seed=self.training.seed)
-        else:
-            self.model_, self.tokenizer_ = load_for_generation(self.model)
-        self.max_label_tokens_ = _longest(self.tokenizer_, self.statistics_.labels)
+    def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
+        self.augmenter_ = fitted_copy(self.augmenter, self.statistics_)
         self.calibration_: Calibration | None = None
-        self._writer_of: tuple[Any, Writer] | None = None
-        if self.training.lora_rank is not None:
-            self.model_ = add_adapters(self.model_, self.training.lora_rank)
+        labels = known_labels(self.statistics_, self.vocabulary)
+        self.network_ = new_writer(self.model, examples, labels=labels, **self._written)
+        record = fit_writer(self.network_, examples, self.write_targets, self.training, train)
+        self.network_ = self.network_.merged()
+        return record
 
     @property
-    def _writer(self) -> Writer:
-        self._check_fitted()
-        if self._writer_of is None or self._writer_of[0] is not self.model_:
-            layout = make_layout(
-                self.model_,
-                self.tokenizer_,
-                around_text=self.augmenter_.around_text,
-                max_source_length=self.training.max_source_length,
-                max_target_length=self.training.max_target_length,
-            )
-            writer = Writer(
-                layout=layout,
-                codec=self.augmenter_.codec,
-                labels=self.labels_,
-                largest=self.largest_,
-                max_label_tokens=self.max_label_tokens_,
-            )
-            self._writer_of = self.model_, writer
-        return self._writer_of[1]
-
-    def _training_data(self, examples: list[Example]) -> tuple[TrainingSet, Callable[[Any], Batch], dict[str, int]]:
-        layout = self._writer.layout
-        data, counted = make_training_set(layout, examples, write=self.write_targets, settings=self.training)
-        return data, layout.collator(), counted
-
-    def _loss(self, model: Any, batch: Batch) -> torch.Tensor:
-        return training_loss(self._writer.layout, model, batch, self.training.objective)
+    def _written(self) -> dict[str, Any]:
+        """How prompts and sets are written."""
+        return {"codec": self.augmenter.codec, "template": self.augmenter.template, "training": self.training}
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
         """Return the texts that the model is trained to write for each example in an epoch."""
-        write = targets.orders if self.training.objective == "plain" else targets.draws
-        return (targets.one_order if self.one_order else write)(self.augmenter_, examples, epoch)
-
-    def _finish(self, dev: list[Example]) -> None:
-        if self.training.lora_rank is not None:
-            self.model_ = self.model_.merge_and_unload()
+        write = orders if self.training.objective == "plain" else draws
+        return (one_order if self.one_order else write)(self.augmenter_, examples, epoch)
 
     def predict(
         self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
@@ -163,12 +123,13 @@ class SetGenerator(SetModel):
             Changes to `decoding` for this call: ``samples=16`` adds probabilities, ``size_is=3`` asks for three labels.
 
         """
+        self._check_fitted()
         decoding = self._change(changes)
         texts, ids = make_texts(data)
         if decoding.samples:
             return self._predict_by_samples(texts, ids, decoding, progress)
-        written = self._writer.write(texts, decoding, progress=progress)
-        return [as_prediction(one, key) for (one,), key in zip(written, ids, strict=True)]
+        written = self.network_.write(texts, decoding, progress=progress)
+        return [replace(one, id=key) for (one,), key in zip(written, ids, strict=True)]
 
     def _change(self, changes: dict[str, Any]) -> Decoding:
         if unknown := changes.keys() - {field.name for field in fields(Decoding)}:
@@ -179,13 +140,13 @@ class SetGenerator(SetModel):
         self, texts: Sequence[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
     ) -> list[Prediction]:
         way = decoding if decoding.does_sample else replace(decoding, name="random")
-        written = self._writer.write(texts, way, n_each=decoding.samples, progress=progress)
+        written = self.network_.write(texts, way, n_each=decoding.samples, progress=progress)
         writes_sizes = self.augmenter_.with_size and decoding.constrained
         allowed = decoding.sizes(self.largest_) if decoding.constrained else None
-        own_sizes = self._writer.sizes(texts, decoding) if writes_sizes else None
+        own_sizes = self.network_.sizes(texts, decoding) if writes_sizes else None
         found = []
         for at, (key, ones) in enumerate(zip(ids, written, strict=True)):
-            strange = frozenset(label for one in ones for label in one.unknown)
+            strange = frozenset(label for one in ones for label in one.unknown or ())
             prediction = predict_by_vote(
                 [one.labels for one in ones],
                 way=decoding.choose,
@@ -269,12 +230,12 @@ class SetGenerator(SetModel):
             If given, sets that cannot be scored are left out and counted here instead of raising a `DataError`.
 
         """
-        if type(batch_size) is not int or batch_size < 1:
-            raise ValueError(f"batch_size must be a whole number from 1 on, got {batch_size!r}.")
-        examples = list(scorable(self._writer, make_examples(data), skipped))
+        check_whole("batch_size", batch_size, at_least=1)
+        self._check_fitted()
+        examples = list(scorable(self.network_, make_examples(data), skipped))
         scored = set_likelihoods(
             examples,
-            make_score(self._writer, batch_size),
+            make_score(self.network_, batch_size),
             statistics=self.statistics_,
             thresholds=self.augmenter_.thresholds,
             proposals=proposals,
@@ -294,60 +255,47 @@ class SetGenerator(SetModel):
         self, data: Data, orders: Sequence[Sequence[Sequence[str]]], *, batch_size: int = 32
     ) -> list[list[float]]:
         """Return the log2-probability that the model writes each of the orders of each example."""
+        self._check_fitted()
         examples = make_examples(data)
         if len(examples) != len(orders):
             raise ValueError(f"there are {len(examples)} examples, and orders for {len(orders)}.")
         given = [[tuple(order) for order in each] for each in orders]
-        return [list(found) for found in make_score(self._writer, batch_size)(examples, given)]
+        return [list(found) for found in make_score(self.network_, batch_size)(examples, given)]
 
-    def _settings(self) -> dict[str, Any]:
-        vocabulary = self.vocabulary if isinstance(self.vocabulary, str) else list(self.vocabulary)
-        return {
-            "model": self.model,
-            "augmenter": asdict(self.augmenter),
-            "one_order": self.one_order,
-            "vocabulary": vocabulary,
-            "training": asdict(self.training),
-            "decoding": asdict(self.decoding),
-        }
-
-    @classmethod
-    def _from_settings(cls, settings: dict[str, Any]) -> Self:
-        parts = {"augmenter": SetAugmenter, "training": TrainingSettings, "decoding": Decoding}
-        made = {name: make(**settings[name]) for name, make in parts.items()}
-        return cls(**{**settings, **made})
-
-    def _card(self) -> dict[str, Any]:
+    def _learnt(self) -> dict[str, Any]:
         calibration = None if self.calibration_ is None else self.calibration_.as_dict()
-        return {
-            **super()._card(),
-            "labels": self.labels_,
-            "max_label_tokens": self.max_label_tokens_,
-            "calibration": calibration,
-        }
+        return {"max_label_tokens": self.network_.max_label_tokens, "calibration": calibration}
 
-    def _load_parts(self, folder: Path, card: dict[str, Any]) -> None:
-        self.augmenter_ = targets.fitted_copy(self.augmenter, self.statistics_)
-        self.labels_ = None if card["labels"] is None else list(check_labels(card["labels"], "labels"))
-        self.max_label_tokens_ = int(card["max_label_tokens"])
+    def _restore(self, folder: Path, card: dict[str, Any]) -> None:
+        self.augmenter_ = fitted_copy(self.augmenter, self.statistics_)
         self.calibration_ = None if card["calibration"] is None else Calibration.from_dict(card["calibration"])
-        self._writer_of = None
-        self.model_, self.tokenizer_ = load_for_generation(str(folder))
+        self.network_ = load_writer(folder, card, **self._written)
 
 
-def _longest(tokenizer: Any, labels: list[str]) -> int:
-    """Return the number of tokens of the longest label, plus a margin."""
-    return max(map(len, tokenizer([" " + label for label in labels], add_special_tokens=False)["input_ids"])) + 4
+def fitted_copy(augmenter: SetAugmenter, statistics: LabelStatistics, **changes: Any) -> SetAugmenter:
+    """Return a copy with these statistics, and with other parameters where they are given."""
+    copied = replace(augmenter, **changes)
+    copied.statistics_ = statistics
+    return copied
 
 
-def as_prediction(written: Written, key: str | int | None) -> Prediction:
-    """Return one generation as a prediction."""
-    return Prediction(
-        labels=written.labels,
-        size=written.size,
-        generation=written.text,
-        repeated=written.repeated,
-        unknown=written.unknown,
-        malformed=written.malformed,
-        id=key,
-    )
+def orders(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int = 0) -> list[list[str]]:
+    """Return the given order and those that the augmenter adds, which differ between epochs."""
+    if epoch:
+        seed = (augmenter.random_state + epoch * 1_000_003) % (1 << 63)
+        augmenter = fitted_copy(augmenter, augmenter.statistics_, random_state=seed)
+    completions = [pair.completion for pair in augmenter.augment(examples)]
+    per_example = augmenter.n_orders + 1
+    return [completions[start : start + per_example] for start in range(0, len(completions), per_example)]
+
+
+def draws(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int = 0) -> list[list[str]]:
+    """Return as many orders as `orders`, all of them independent draws from the augmenter's ordering."""
+    more = fitted_copy(augmenter, augmenter.statistics_, n_orders=augmenter.n_orders + 1)
+    return [drawn for _, *drawn in orders(more, examples, epoch)]
+
+
+def one_order(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int = 0) -> list[list[str]]:
+    """Return one random order, repeated as often as `orders` has orders (the paper's seq2seq baseline)."""
+    single = fitted_copy(augmenter, augmenter.statistics_, ordering="random", n_orders=1)
+    return [[drawn] * (augmenter.n_orders + 1) for _, drawn in orders(single, examples)]

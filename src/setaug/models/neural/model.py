@@ -1,18 +1,20 @@
-"""The base of all trained models: fit, save and load."""
+"""What all trained models share: fit, save and load."""
 
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import torch
 
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
-from setaug.estimator import SetEstimator
+from setaug.estimator import SetEstimator, has_fields
 from setaug.examples import Data, Example, as_examples, make_examples
 from setaug.metrics import score_sets
 from setaug.models.model_folder import (
@@ -26,13 +28,15 @@ from setaug.models.model_folder import (
     save_model,
     versions,
 )
-from setaug.models.neural.batches import Batch
 from setaug.models.neural.pretrained import quiet
 from setaug.models.neural.processes import by_main, is_main_process, n_processes, whole_weights
 from setaug.models.neural.scratch import SHAPES
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 from setaug.settings import Progress, TrainingSettings
+
+Train: TypeAlias = Callable[..., dict[str, Any]]
+"""`training.train` within a run, which knows its settings and folder; it is called with what a model brings."""
 
 
 class SetModel(SetEstimator):
@@ -43,6 +47,23 @@ class SetModel(SetEstimator):
 
     model: str
     training: TrainingSettings
+    network_: Any
+    """A `Writer` or a `Scorer`: the model of transformers, its tokenizer and the known labels."""
+
+    @property
+    def model_(self) -> Any:
+        """The trained model of transformers."""
+        return self.network_.model
+
+    @property
+    def tokenizer_(self) -> Any:
+        """The model's tokenizer."""
+        return self.network_.tokenizer
+
+    @property
+    def labels_(self) -> Any:
+        """The known labels, most frequent first; None for an open vocabulary."""
+        return self.network_.labels
 
     def fit(
         self,
@@ -80,16 +101,17 @@ class SetModel(SetEstimator):
         self._check()
         if self.training.patience is not None and dev is None:
             raise ValueError("patience needs dev data: without it there is no score to watch.")
+        hashes = {"data": fingerprint(examples), "dev": fingerprint(dev_examples)}
+        settings = {**self._settings(), **hashes, "processes": n_processes()}
         with ExitStack() as stack, quiet():
-            place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
+            root = Path(stack.enter_context(TemporaryDirectory()) if folder is None else folder)
             if folder is not None:
-                by_main(lambda: stack.enter_context(locked_run(Path(folder))))
-            settings = self._run_settings(examples, dev_examples)
-            root, is_done = by_main(lambda: _begin(Path(place), settings, resume=resume))
+                by_main(lambda: stack.enter_context(locked_run(root)))
+            root, is_done = by_main(lambda: _begin(root, settings, resume=resume))
             if is_done:
                 return self._load(root, read_card(root))
             try:
-                self._train(examples, dev_examples, root, resume=resume, progress=progress)
+                self._train(examples, dev_examples, folder=root, resume=resume, progress=progress)
             except BaseException:
                 if is_main_process():
                     forget_run(root)
@@ -102,57 +124,29 @@ class SetModel(SetEstimator):
         self._save(folder, weights)
         end_run(folder)
 
-    def _train(
-        self,
-        examples: list[Example],
-        dev: list[Example],
-        root: Path,
-        *,
-        resume: bool,
-        progress: Progress | None,
-    ) -> None:
+    def _train(self, examples: list[Example], dev: list[Example], **run: Any) -> None:
         began = time.monotonic()
         self.statistics_ = LabelStatistics().update(example.labels for example in examples)
         if not self.statistics_.labels:
             raise DataError("no training example has a label.")
         self.largest_ = max(len(example.labels) for example in examples)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.training.seed)
-            self._build(examples)
-        data, collate, counted = self._training_data(examples)
-        from setaug.models.neural.training import train  # seconds, which a model that only predicts need not wait
-
-        record = train(
-            self.model_,
-            data,
-            settings=self.training,
-            learning_rate=self.training.learning_rate or usual_rate(self.model),
-            collate=collate,
-            loss=self._loss,
-            score=(lambda: self._dev_scores(dev)) if dev else None,
-            folder=root,
-            resume=resume,
-            progress=progress,
+        rate = self.training.learning_rate or usual_rate(self.model)
+        score = partial(self._dev_scores, dev) if dev else None
+        record = self._learn(
+            examples, dev, partial(_train, settings=self.training, learning_rate=rate, score=score, **run)
         )
-        self._finish(dev)
         known = set(self.statistics_.labels)
         unseen = {label for example in dev for label in example.labels} - known
         self.record_ = {
             "n_examples": len(examples),
             "n_dev": len(dev),
             "processes": n_processes(),
-            **counted,
             **record,
             "dev_labels_unseen_in_training": len(unseen),
             "dev_examples_with_unseen_labels": sum(not known.issuperset(example.labels) for example in dev),
             "seconds": round(time.monotonic() - began, 1),
             "versions": versions(),
         }
-
-    def _run_settings(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
-        """Return what identifies a run: the model's parameters and a hash of its data."""
-        data = {"data": fingerprint(examples), "dev": fingerprint(dev)}
-        return {**self._settings(), **data, "processes": n_processes()}
 
     def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
         scores = score_sets([example.labels for example in dev], [found.labels for found in self.predict(dev)])
@@ -163,24 +157,8 @@ class SetModel(SetEstimator):
         """Raise if a parameter is invalid."""
 
     @abstractmethod
-    def _build(self, examples: list[Example]) -> None:
-        """Make the model and its tokenizer."""
-
-    @abstractmethod
-    def _training_data(self, examples: list[Example]) -> tuple[Any, Callable[[Any], Batch], dict[str, int]]:
-        """Return the training data, the function that collates a batch, and counts for the record."""
-
-    def _loss(self, model: Any, batch: Batch) -> torch.Tensor:
-        """Return the mean loss on a batch; the model may be wrapped."""
-        loss: torch.Tensor = model(**batch).loss
-        return loss
-
-    def _finish(self, dev: list[Example]) -> None:
-        """Do what remains once the weights are trained."""
-
-    @abstractmethod
-    def _settings(self) -> dict[str, Any]:
-        """Return the parameters as JSON."""
+    def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
+        """Build ``network_``, train it, and return counts of the data and the record of the training."""
 
     @abstractmethod
     def predict(
@@ -188,19 +166,26 @@ class SetModel(SetEstimator):
     ) -> list[Prediction]:
         """Predict the set of each text."""
 
-    def _card(self) -> dict[str, Any]:
-        """Return the contents of ``setaug.json``."""
-        return {"kind": self.kind, "settings": self._settings(), "largest": self.largest_, "record": self.record_}
-
     def save_pretrained(self, folder: str | Path) -> None:
         """Write everything that is needed to predict; `from_pretrained` reads it back."""
         self._check_fitted()
         self._save(folder, None)
 
     def _save(self, folder: str | Path, weights: dict[str, Any] | None) -> None:
+        card = {"kind": self.kind, "settings": self._settings(), "largest": self.largest_, "record": self.record_}
+        card |= {"labels": self.labels_, **self._learnt()}
         parts = {"model": self.model_, "tokenizer": self.tokenizer_, "statistics": self.statistics_}
         with quiet():
-            save_model(folder, card=self._card(), weights=weights, **parts)
+            save_model(folder, card=card, weights=weights, **parts)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters as JSON."""
+        params = self.get_params(deep=False)
+        return {name: asdict(value) if has_fields(value) else value for name, value in params.items()}
+
+    @abstractmethod
+    def _learnt(self) -> dict[str, Any]:
+        """Return what ``setaug.json`` keeps beside the labels, for `_restore`."""
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> Self:
@@ -221,23 +206,31 @@ class SetModel(SetEstimator):
             raise ModelError(f"{folder} is not what setaug writes ({type(error).__name__}: {error}).") from None
 
     @classmethod
-    @abstractmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Self:
         """Make a model from the parameters that a folder names."""
+        defaults = cls().get_params(deep=False)
+        parts = {name: type(part)(**settings[name]) for name, part in defaults.items() if has_fields(part)}
+        return cls(**{**settings, **parts})
 
     def _load(self, folder: Path, card: dict[str, Any]) -> Self:
         self.statistics_ = LabelStatistics.load(folder / STATISTICS)
         self.largest_ = int(card["largest"])
         self.record_ = card["record"]
-        self._load_parts(folder, card)
+        self._restore(folder, card)
         if torch.cuda.is_available():
             self.model_.to("cuda")
         self.model_.eval()
         return self
 
     @abstractmethod
-    def _load_parts(self, folder: Path, card: dict[str, Any]) -> None:
-        """Read the weights, the tokenizer and what `_card` added."""
+    def _restore(self, folder: Path, card: dict[str, Any]) -> None:
+        """Read ``network_`` and what `_learnt` returned."""
+
+
+def _train(*args: Any, **options: Any) -> dict[str, Any]:
+    from setaug.models.neural.training import train  # seconds, which a model that only predicts need not wait
+
+    return train(*args, **options)
 
 
 def _begin(folder: Path, settings: dict[str, Any], *, resume: bool) -> tuple[Path, bool]:

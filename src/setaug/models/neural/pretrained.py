@@ -28,8 +28,8 @@ _WEIGHTS = {"use_safetensors": True, "dtype": torch.float32}
 
 def load_for_generation(name: str) -> tuple[Any, Any]:
     """Load an encoder-decoder or a causal model, and its tokenizer."""
-    kind = _kind(name, _load(name, AutoConfig))
-    model, tokenizer = _load_whole(name, kind), load_tokenizer(name)
+    config = _load(name, AutoConfig)
+    model, tokenizer = _load_whole(name, _kind(name, config), config), load_tokenizer(name)
     _settle(name, model, tokenizer)
     return model, tokenizer
 
@@ -80,13 +80,15 @@ def load_for_classification(name: str, labels: list[str]) -> tuple[Any, Any]:
         "label2id": {label: at for at, label in enumerate(labels)},
         "problem_type": "multi_label_classification",
     }
-    model = _load_model(name, AutoModelForSequenceClassification, head, ignore_mismatched_sizes=True)
+    config = _load(name, AutoConfig, **head)
+    model = _load_model(name, AutoModelForSequenceClassification, config, ignore_mismatched_sizes=True)
     return model, load_tokenizer(name)
 
 
 def load_saved_classifier(folder: str) -> tuple[Any, Any]:
     """Load a model that scores labels, with its head."""
-    return _load_whole(folder, AutoModelForSequenceClassification), load_tokenizer(folder)
+    config = _load(folder, AutoConfig)
+    return _load_whole(folder, AutoModelForSequenceClassification, config), load_tokenizer(folder)
 
 
 def load_tokenizer(name: str) -> Any:
@@ -94,17 +96,16 @@ def load_tokenizer(name: str) -> Any:
     return _load(name, AutoTokenizer)
 
 
-def _load_whole(name: str, kind: Any) -> Any:
+def _load_whole(name: str, kind: Any, config: Any) -> Any:
     """Load a model; raise if weights are missing, which transformers would initialize at random."""
-    model, told = _load_model(name, kind, {}, output_loading_info=True)
+    model, told = _load_model(name, kind, config, output_loading_info=True)
     if missing := sorted(told["missing_keys"]):
         raise ModelError(f"cannot load {name}: {len(missing)} weights are missing, such as {missing[0]}.")
     return model
 
 
-def _load_model(name: str, kind: Any, head: dict[str, Any], **options: Any) -> Any:
+def _load_model(name: str, kind: Any, config: Any, **options: Any) -> Any:
     """Load a model with a fixed attention implementation; its folder could name code to download."""
-    config = _load(name, AutoConfig, **head)
     config._attn_implementation = _attention(kind, config)
     return _load(name, kind, config=config, **_WEIGHTS, **options)
 

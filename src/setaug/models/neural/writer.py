@@ -1,11 +1,11 @@
-"""Write sets with a trained model: batches, the constraint, the model's own distribution over sizes."""
+"""A model that writes sets: built or loaded, trained on targets, its texts read as sets and scored."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import groupby
 from math import log
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,23 +13,14 @@ import torch
 from setaug.analysis.likelihood import Order, Score
 from setaug.codec import SetCodec, repeats
 from setaug.errors import DataError
-from setaug.examples import Example, Skipped, shown
-from setaug.models.neural.batches import Batch, Item
+from setaug.examples import Example, Skipped, check_labels, shown
+from setaug.models.neural.batches import Item, TrainingSet, by_length, evaluating, on_device
 from setaug.models.neural.constraint import SetConstraint
-from setaug.models.neural.layouts import Layout
-from setaug.settings import Decoding, Progress
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """One generation, read as a set."""
-
-    text: str
-    labels: tuple[str, ...]
-    size: int | None = None
-    repeated: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    malformed: tuple[str, ...] = ()
+from setaug.models.neural.layouts import Layout, make_layout, training_loss
+from setaug.models.neural.pretrained import add_adapters, load_for_generation
+from setaug.models.neural.scratch import SHAPES, scratch_generator, train_tokenizer
+from setaug.predictions import Prediction
+from setaug.settings import Decoding, Progress, TrainingSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +42,7 @@ class Writer:
 
     layout: Layout
     codec: SetCodec
-    labels: Sequence[str] | None
+    labels: list[str] | None
     largest: int
     max_label_tokens: int
 
@@ -64,6 +55,11 @@ class Writer:
     def tokenizer(self) -> Any:
         """Its tokenizer."""
         return self.layout.tokenizer
+
+    def merged(self) -> "Writer":
+        """Return the writer with the adapters, if there are any, merged into the weights."""
+        merge = getattr(self.model, "merge_and_unload", None)
+        return self if merge is None else replace(self, layout=replace(self.layout, model=merge()))
 
     @cached_property
     def _constraints(self) -> dict[range, SetConstraint]:
@@ -100,75 +96,49 @@ class Writer:
 
     def write(
         self, texts: Sequence[str], decoding: Decoding, *, n_each: int = 1, progress: Progress | None = None
-    ) -> list[list[Written]]:
+    ) -> list[list[Prediction]]:
         """Write `n_each` sets for each text."""
         constraint = self.constraint(decoding.sizes(self.largest)) if decoding.constrained else None
         limit = self.layout.max_target_length if constraint is None else constraint.max_new_tokens
         options = {**decoding.options(), "num_return_sequences": n_each}
         if constraint is not None:
             options["logits_processor"] = [constraint]
-        read = self._read_text if constraint is None else self._read_set(constraint)
-        written: list[list[Written]] = [[] for _ in texts]
+        prompts, _ = self.layout.read(texts)
+        written: list[list[Prediction]] = [[] for _ in texts]
         n_done = 0
-        with self._generating(decoding.seed):
-            for rows, batch in self._batches(texts, max(decoding.batch_size // n_each, 1)):
+        with evaluating(self.model, seed=decoding.seed):
+            for rows in by_length(prompts, max(decoding.batch_size // n_each, 1)):
+                batch = on_device(self.layout.inputs([prompts[at] for at in rows]), self.model.device)
                 start = self.layout.start(batch)
                 room = self.layout.room(limit, batch["input_ids"].shape[1])
                 if constraint is not None:
                     constraint.start = start
                 outputs = self.model.generate(**batch, **options, max_new_tokens=room).tolist()
                 for at, output in enumerate(outputs):
-                    written[rows[at // n_each]].append(read(output[start:]))
+                    written[rows[at // n_each]].append(self.read(output[start:], constraint))
                 n_done += len(rows)
                 if progress is not None:
                     progress("writing", n_done, len(texts))
         return written
 
-    def _batches(self, texts: Sequence[str], size: int) -> Iterator[tuple[list[int], Batch]]:
-        """Yield batches of prompts of similar length, each with the indices of its texts."""
-        prompts, order = self._read(texts)
-        for start in range(0, len(order), size):
-            rows = order[start : start + size]
-            yield rows, self._on_device(self.layout.inputs([prompts[at] for at in rows]))
-
-    def _read(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
-        """Return the tokens of each prompt, and the indices of the prompts sorted by length."""
-        prompts, _ = self.layout.read(texts)
-        return prompts, sorted(range(len(prompts)), key=lambda at: len(prompts[at]))
-
-    def _on_device(self, batch: Batch) -> Batch:
-        return {name: values.to(self.model.device) for name, values in batch.items()}
-
-    @contextmanager
-    def _generating(self, seed: int) -> Iterator[None]:
-        """Draw from the seed alone, and leave the global generators and the model's mode as they were."""
-        was_training = self.model.training
-        self.model.eval()
-        devices = [] if self.model.device.type == "cpu" else [self.model.device]
-        try:
-            with torch.random.fork_rng(devices), torch.inference_mode():
-                torch.manual_seed(seed)
-                yield
-        finally:
-            self.model.train(was_training)
-
-    def _read_set(self, constraint: SetConstraint) -> Callable[[list[int]], Written]:
-        def read(tokens: list[int]) -> Written:
-            text = self.tokenizer.decode(tokens, skip_special_tokens=True)
-            found = constraint.read(tokens)
-            if found is None:  # cut off: a model with too few places
-                return self._read_text(tokens)
-            return Written(text, found[0], found[1])
-
-        return read
-
-    def _read_text(self, tokens: list[int]) -> Written:
+    def read(self, tokens: list[int], constraint: SetConstraint | None = None) -> Prediction:
+        """Read what was written, under a constraint or freely."""
         text = self.tokenizer.decode(tokens, skip_special_tokens=True)
-        read = self.codec.decode(text)
+        found = None if constraint is None else constraint.read(tokens)
+        if found is not None:
+            labels, size = found
+            return Prediction(labels=labels, size=size, generation=text, repeated=(), unknown=(), malformed=())
+        read = self.codec.decode(text)  # free, or cut off: a model with too few places
         meant = [self._spellings.get(label, label) for label in read.labels]
         labels = tuple(dict.fromkeys(meant))
-        unknown = () if self.labels is None else tuple(label for label in labels if label not in self._known)
-        return Written(text, labels, read.size, (*read.repeated, *repeats(meant)), unknown, read.malformed)
+        return Prediction(
+            labels=labels,
+            size=read.size,
+            generation=text,
+            repeated=(*read.repeated, *repeats(meant)),
+            unknown=() if self.labels is None else tuple(label for label in labels if label not in self._known),
+            malformed=read.malformed,
+        )
 
     def sizes(self, texts: Sequence[str], decoding: Decoding) -> list[dict[int, float]]:
         """Return the model's own distribution over the sizes, which come before the labels."""
@@ -210,18 +180,18 @@ class Writer:
         progress: Progress | None = None,
     ) -> list[list[float]]:
         """Score the targets of each text; those in a batch share what the model has read."""
-        prompts, order = self._read(texts)
+        prompts, _ = self.layout.read(texts)
         collate = self.layout.collator()
         found: list[list[float]] = [[] for _ in texts]
-        flat = [(at, target) for at in order for target in targets[at]]
-        with self._generating(0):
+        flat = [(at, target) for (at,) in by_length(prompts, 1) for target in targets[at]]
+        with evaluating(self.model):
             for start in range(0, len(flat), batch_size):
                 part = flat[start : start + batch_size]
                 items: list[Item] = [
                     {"input_ids": prompts[at], "targets": [target for _, target in pairs]}
                     for at, pairs in groupby(part, key=lambda pair: pair[0])
                 ]
-                batch = self._on_device(collate(items))
+                batch = on_device(collate(items), self.model.device)
                 logits = self.layout.run(self.model, batch).logits
                 values = self.layout.log_probabilities(logits, batch["labels"]).tolist()
                 for (at, _), value in zip(part, values, strict=True):
@@ -229,6 +199,107 @@ class Writer:
                 if progress is not None:
                     progress("scoring", start + len(part), len(flat))
         return found
+
+
+def new_writer(
+    name: str,
+    examples: Sequence[Example],
+    *,
+    labels: list[str] | None,
+    codec: SetCodec,
+    template: str,
+    training: TrainingSettings,
+) -> Writer:
+    """Build the model of a name, pretrained or from scratch, to be trained on these examples."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(training.seed)
+        if name in SHAPES:
+            texts = [template.replace("{text}", example.text) for example in examples]
+            tokenizer = train_tokenizer([*texts, *(codec.encode(example.labels) for example in examples)])
+            longest = max(training.max_source_length, training.max_target_length)
+            model = scratch_generator(name, tokenizer, max_length=longest, seed=training.seed)
+        else:
+            model, tokenizer = load_for_generation(name)
+        seen = list({label: None for example in examples for label in example.labels})
+        lengths = map(len, tokenizer([" " + label for label in seen], add_special_tokens=False)["input_ids"])
+        if training.lora_rank is not None:
+            model = add_adapters(model, training.lora_rank)
+    return Writer(
+        layout=_lay_out(model, tokenizer, template, training),
+        codec=codec,
+        labels=labels,
+        largest=max(len(example.labels) for example in examples),
+        max_label_tokens=max(lengths) + 4,  # a margin
+    )
+
+
+def load_writer(
+    folder: Path, card: dict[str, Any], *, codec: SetCodec, template: str, training: TrainingSettings
+) -> Writer:
+    """Load the model of a folder; its ``setaug.json`` is read already."""
+    labels = None if card["labels"] is None else list(check_labels(card["labels"], "labels"))
+    layout = _lay_out(*load_for_generation(str(folder)), template, training)
+    numbers = {"largest": int(card["largest"]), "max_label_tokens": int(card["max_label_tokens"])}
+    return Writer(layout=layout, codec=codec, labels=labels, **numbers)
+
+
+def _lay_out(model: Any, tokenizer: Any, template: str, training: TrainingSettings) -> Layout:
+    before, _, after = template.partition("{text}")
+    lengths = {"max_source_length": training.max_source_length, "max_target_length": training.max_target_length}
+    return make_layout(model, tokenizer, around_text=(before, after), **lengths)
+
+
+def fit_writer(
+    writer: Writer,
+    examples: Sequence[Example],
+    write: Callable[[Sequence[Example], int], list[list[str]]],
+    training: TrainingSettings,
+    train: Callable[..., dict[str, Any]],
+) -> dict[str, Any]:
+    """Train a writer on the targets that `write` returns for an epoch; return counts and the record."""
+    layout = writer.layout
+    data, counted = make_training_set(layout, examples, write=write, settings=training)
+    loss = partial(training_loss, layout, objective=training.objective)
+    return {**counted, **train(layout.model, data, collate=layout.collator(), loss=loss)}
+
+
+def make_training_set(
+    layout: Layout,
+    examples: Sequence[Example],
+    *,
+    write: Callable[[Sequence[Example], int], list[list[str]]],
+    settings: TrainingSettings,
+) -> tuple[TrainingSet, dict[str, int]]:
+    """Tokenize examples; leave out those that cannot be trained on, and count them.
+
+    Parameters
+    ----------
+    write
+        Returns the texts of each example's targets for an epoch.
+
+    """
+    inputs, n_cut = layout.read([example.text for example in examples])
+    first = layout.targets(write(examples, 0))
+    fits = [max(map(len, each), default=0) <= settings.max_target_length for each in first]
+    kept = [at for at, each in enumerate(first) if each and fits[at]]
+    if not kept:
+        raise DataError(
+            f"no example can be trained on: all targets need more than max_target_length = "
+            f"{settings.max_target_length} tokens, or there are none."
+        )
+    counted = {
+        "n_pairs_per_epoch": sum(len(first[at]) for at in kept),
+        "texts_cut_off": n_cut,
+        "left_out_targets_too_long": fits.count(False),
+        "left_out_without_target": sum(not each for each in first),
+    }
+    chosen = [examples[at] for at in kept]
+    fixed = [first[at] for at in kept]
+
+    def targets_of(epoch: int) -> list[list[list[int]]]:
+        return layout.targets(write(chosen, epoch)) if epoch and settings.fresh_orders else fixed
+
+    return TrainingSet([inputs[at] for at in kept], targets_of), counted
 
 
 def make_score(writer: Writer, batch_size: int) -> Score:

@@ -24,7 +24,7 @@ def make_writer(kind, tokens, labels=LABELS, codec=None):
 def test_labels_are_found_by_what_the_tokenizer_makes_of_them():
     writer = make_writer("bart", "wordpiece", ["New York", "c++", "event"])
     tokens = writer.tokenizer("3 | New York | c++ | event | volleyball")["input_ids"]
-    read = writer._read_text(tokens)
+    read = writer.read(tokens)
     assert read.labels == ("New York", "c++", "event", "volleyball")
     assert read.unknown == ("volleyball",)
 
