@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from setaug import DataError, Example, SetAugmenter, SetCodec, Skipped
-from setaug.errors import ModelError
 from setaug.models import SetGenerator, TrainingSettings
 from setaug.models.neural.generator import fitted_copy
 from setaug.models.neural.layouts import make_layout
@@ -210,7 +209,7 @@ def test_labels_that_the_tokenizer_takes_for_one_are_refused():
     assert len(generator.log_likelihood([Example("x", ["event", "match"])])) == 1
 
 
-def test_what_makes_no_sense_is_refused(generator, search):
+def test_what_makes_no_sense_is_refused(generator):
     for options, message in [
         ({"proposal": "magic"}, "proposal must be one of"),
         ({"samples": 0}, "samples must be"),
@@ -223,8 +222,6 @@ def test_what_makes_no_sense_is_refused(generator, search):
         generator.log_likelihood([{"text": "x"}])
     with pytest.raises(AttributeError, match="not fitted yet"):
         SetGenerator().log_likelihood(DEV)
-    with pytest.raises(ModelError, match="set search writes one label at a time"):
-        search.log_likelihood(DEV)
 
 
 def test_each_text_is_read_once(generator, monkeypatch):

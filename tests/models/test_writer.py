@@ -8,6 +8,7 @@ import torch
 
 from setaug import MissingExtraError, SetCodec
 from setaug.errors import ModelError
+from setaug.models.neural.batches import evaluating
 from setaug.models.neural.layouts import Causal, EncoderDecoder, make_layout
 from setaug.models.neural.pretrained import add_adapters, load_for_generation
 from setaug.models.neural.writer import Writer
@@ -67,7 +68,7 @@ def test_the_mode_of_a_model_is_left_as_it_was():
     writer.model.train()
     with pytest.raises(ValueError, match="too few for a set of 99"):
         writer.write(["x"], Decoding(size_is=99))
-    with pytest.raises(RuntimeError, match="on purpose"), writer._generating(0):
+    with pytest.raises(RuntimeError, match="on purpose"), evaluating(writer.model):
         raise RuntimeError("on purpose")
     assert writer.model.training
     writer.model.eval()
