@@ -32,6 +32,7 @@ NESTED = [
     *((name, "training__epochs", 9) for name in ("generator", "search", "classifier")),
     *((name, "augmenter__n_orders", 4) for name in ("generator", "prompted")),
     ("generator", "decoding__samples", 16),
+    ("search", "codec__separator", "; "),
     ("prompted", "endpoint__concurrency", 2),
 ]
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from setaug import DataError, Decoding, Example, SetAugmenter
+from setaug import DataError, Decoding, Example, SetAugmenter, SetCodec
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
 from setaug.models.neural.classifier import TOP_K
@@ -209,8 +209,9 @@ def test_a_folder_with_the_parameters_of_a_generator_still_loads(search, search_
     card = {**card, "settings": {**before, "one_order": False}, "calibration": None}
     (tmp_path / "old" / "setaug.json").write_text(json.dumps(card))
     model = SetSearch.from_pretrained(tmp_path / "old")
-    assert (model.separator, model.template, model.constrained, model.batch_size) == ("; ", "x {text}", False, 7)
-    model.set_params(template="{text}", separator=" | ", constrained=True)
+    assert model.codec == SetCodec(separator="; ", with_size=False)
+    assert (model.template, model.constrained, model.batch_size) == ("x {text}", False, 7)
+    model.set_params(template="{text}", codec__separator=" | ", constrained=True)
     model.save_pretrained(tmp_path / "new")
     again = SetSearch.from_pretrained(tmp_path / "new")
     assert again.predict(DEV, batch_size=32) == search.predict(DEV)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from setaug import Decoding, SetAugmenter
+from setaug import Decoding, SetAugmenter, SetCodec
 from setaug.cli import main
 from setaug.cli import train as command
 from setaug.models import METHODS, SEEDS, SetClassifier, SetGenerator, SetSearch, TrainingSettings, make_model
@@ -65,13 +65,13 @@ def test_set_search_takes_no_more_than_it_uses():
     model = make_model("set-search", "tiny", augmenter=augmenter, decoding=decoding, vocabulary="open")
     assert type(model) is SetSearch
     assert not isinstance(model, SetGenerator)
-    assert (model.separator, model.template, model.vocabulary) == ("; ", "x {text}", "open")
-    assert (model.constrained, model.batch_size) == (False, 5)
+    assert (model.codec, model.template) == (SetCodec(separator="; ", with_size=False), "x {text}")
+    assert (model.vocabulary, model.constrained, model.batch_size) == ("open", False, 5)
     model._check()
     for name in ("augmenter", "one_order", "decoding", "calibrate", "log_likelihood", "predict_proba", "score_orders"):
         assert not hasattr(model, name)
-    for wrong in ({"separator": ""}, {"template": "no text"}, {"vocabulary": "half"}, {"batch_size": 0}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
+    for wrong in ({"codec": SetCodec()}, {"template": "no text"}, {"vocabulary": "half"}, {"batch_size": 0}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))}|sizes"):
             SetSearch(**wrong).fit([{"text": "a", "labels": ["x"]}])
 
 
@@ -120,7 +120,7 @@ def test_the_command_line_names_the_same_methods_and_seeds(capsys):
     [
         SetGenerator("some/model", one_order=True, vocabulary=["a"], training=TrainingSettings(epochs=9)),
         SetClassifier(rule="top-k", batch_size=4),
-        SetSearch(separator=";", vocabulary=["a"], constrained=False),
+        SetSearch(codec=SetCodec(separator=";", with_size=False), vocabulary=["a"], constrained=False),
     ],
     ids=lambda model: model.kind,
 )

@@ -12,7 +12,7 @@ from setaug.errors import DataError, FileError
 from setaug.examples import Example, Pair
 from setaug.prompting import AnswerReader, Endpoint, FewShotPrompt, PromptedSetModel
 from setaug.prompting.answers import Answer, Response, open_answers, request_key
-from setaug.prompting.shots import choose_shots
+from setaug.prompting.prompt import choose_shots
 from setaug.sample import sample_examples
 from setaug.vocabulary import LabelIndex
 

@@ -54,9 +54,16 @@ def make_model(
     if chosen.model == "classifier":
         return make(model, template=base.template, training=training)  # type: ignore[no-any-return]
     if chosen.model == "set-search":
-        way, written = decoding or Decoding(), {"template": base.template, "separator": base.separator}
-        kept = {"vocabulary": vocabulary, "training": training, "constrained": way.constrained}
-        return make(model, **written, **kept, batch_size=way.batch_size)  # type: ignore[no-any-return]
+        way = decoding or Decoding()
+        return make(  # type: ignore[no-any-return]
+            model,
+            template=base.template,
+            codec=replace(base.codec, with_size=False),
+            vocabulary=vocabulary,
+            constrained=way.constrained,
+            training=training,
+            batch_size=way.batch_size,
+        )
     writes_size = chosen.writes_size if size is None else size
     return make(  # type: ignore[no-any-return]
         model,

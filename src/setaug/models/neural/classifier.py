@@ -13,7 +13,7 @@ from setaug.augmenter import SetAugmenter
 from setaug.decoding.thresholds import best_labels, check_k, check_rule, make_prediction, true_sizes
 from setaug.examples import Data, Example, make_texts
 from setaug.metrics import score_sets
-from setaug.models.neural.batches import Batch, by_length, cut, evaluating, on_device, pad_inputs
+from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, cut, evaluating, on_device, pad_inputs
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.neural.scratch import SHAPES, scratch_classifier, train_tokenizer
@@ -23,20 +23,6 @@ from setaug.vocabulary import known_labels
 
 TOP_K = (1, 3, 5, 10, 50)
 """The values of k that the paper tries on the dev data."""
-
-
-class _Rows(torch.utils.data.Dataset[dict[str, list[float]]]):
-    def __init__(self, inputs: list[list[int]], gold: list[list[int]]) -> None:
-        self.inputs, self._gold = inputs, gold
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def __getitem__(self, at: int) -> dict[str, Any]:
-        return {"input_ids": self.inputs[at], "gold": self._gold[at]}
-
-    def begin_epoch(self, epoch: int) -> None:
-        """Stay the same in each epoch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +40,11 @@ class Scorer:
         prompts = [self.template.replace("{text}", text) for text in texts]
         return cut(self.tokenizer, prompts, self.max_source_length)
 
-    def collate(self, items: Sequence[dict[str, Any]]) -> Batch:
-        """Make a batch of texts with their labels."""
+    def collate(self, items: Sequence[Item]) -> Batch:
+        """Make a batch of texts; the only target of each names the columns of its labels."""
         labels = torch.zeros(len(items), len(self.labels))
         for row, item in zip(labels, items, strict=True):
-            row[item["gold"]] = 1.0
+            row[item["targets"][0]] = 1.0
         return {**pad_inputs([item["input_ids"] for item in items], self.tokenizer.pad_token_id), "labels": labels}
 
     def probabilities(self, texts: Sequence[str], batch_size: int, progress: Progress | None) -> NDArray[np.float32]:
@@ -136,7 +122,8 @@ class SetClassifier(SetModel):
         self.network_ = Scorer(model, tokenizer, labels, self.template, longest)
         inputs, n_cut = self.network_.read(texts)
         places = {label: at for at, label in enumerate(labels)}
-        data = _Rows(inputs, [[places[label] for label in example.labels] for example in examples])
+        gold = [[[places[label] for label in example.labels]] for example in examples]
+        data = TrainingSet(inputs, lambda epoch: gold)
         record = train(model, data, collate=self.network_.collate, loss=_loss)
         if dev:
             self._tune(dev)

@@ -1,6 +1,7 @@
 """The paper's SET SEARCH: learn to write one label at a time, and return all that a beam search finds."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -23,8 +24,8 @@ class SetSearch(SetModel):
         As for `SetGenerator`: a name on the Hugging Face hub, a folder, or a model from scratch.
     template
         The prompt; ``{text}`` stands for the text.
-    separator
-        Escaped within labels; text behind it is another label.
+    codec
+        How a label is written; sizes are not.
     vocabulary
         ``closed``: only the labels of the training data; ``open``: any text can be a label; or a list of further
         labels.
@@ -43,7 +44,7 @@ class SetSearch(SetModel):
         model: str = "tiny",
         *,
         template: str = "{text}",
-        separator: str = " | ",
+        codec: SetCodec | None = None,
         vocabulary: str | Sequence[str] = "closed",
         constrained: bool = True,
         training: TrainingSettings | None = None,
@@ -51,15 +52,17 @@ class SetSearch(SetModel):
     ) -> None:
         self.model = model
         self.template = template
-        self.separator = separator
+        self.codec = codec or SetCodec(with_size=False)
         self.vocabulary = vocabulary
         self.constrained = constrained
         self.training = training or TrainingSettings()
         self.batch_size = batch_size
 
     def _check(self) -> None:
-        SetAugmenter(template=self.template, separator=self.separator).check()
+        SetAugmenter(template=self.template).check()
         check_vocabulary(self.vocabulary)
+        if self.codec.with_size:
+            raise ValueError("set search writes one label at a time, so it writes no sizes.")
         self._decoding()
         if self.training.fresh_orders:
             raise ValueError("set search has no orders that could be fresh in each epoch.")
@@ -69,28 +72,18 @@ class SetSearch(SetModel):
     @property
     def _written(self) -> dict[str, Any]:
         """How prompts and labels are written."""
-        return {"codec": self._codec, "template": self.template, "training": self.training}
-
-    @property
-    def _codec(self) -> SetCodec:
-        return SetCodec(separator=self.separator, with_size=False)
+        return {"codec": self.codec, "template": self.template, "training": self.training}
 
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         labels = known_labels(self.statistics_, self.vocabulary)
-        parts: dict[str, Any] = {
-            "labels": labels,
-            "codec": self._codec,
-            "template": self.template,
-            "training": self.training,
-        }
-        self.network_ = new_writer(self.model, examples, **parts)
+        self.network_ = new_writer(self.model, examples, labels=labels, **self._written)
         record = fit_writer(self.network_, examples, self.write_targets, self.training, train)
         self.network_ = self.network_.merged()
         return record
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
         """Return the texts that the model is trained to write for each example: each label by itself."""
-        return [[self._codec.encode_label(label) for label in example.labels] for example in examples]
+        return [[self.codec.encode([label]) for label in example.labels] for example in examples]
 
     def _decoding(self, *, constrained: bool | None = None, batch_size: int | None = None, beam: int = 1) -> Decoding:
         is_constrained = self.constrained if constrained is None else constrained
@@ -127,7 +120,8 @@ class SetSearch(SetModel):
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Self:
         if "augmenter" in settings:  # written when set search still had the parameters of a generator
-            parts = {**settings["augmenter"], **settings["decoding"], **settings}
+            codec = asdict(SetAugmenter(**settings["augmenter"]).codec)
+            parts = {**settings["augmenter"], **settings["decoding"], **settings, "codec": codec}
             settings = {name: parts[name] for name in cls().get_params(deep=False)}
         return super()._from_settings(settings)
 
