@@ -10,6 +10,8 @@ from setaug.cli import main
 from setaug.models import load_model
 from setaug.sample import sample_examples
 from setaug.web.datasets import sample_file
+from setaug.web.limits import Refusal
+from setaug.web.model_api import PredictQuestion, _options
 from tests.web.serving import Server
 
 TEXTS = [example.text for example in sample_examples(40)]
@@ -206,3 +208,16 @@ def test_the_page_and_the_description_are_served_with_a_strict_policy(server: Se
             assert b"https://" not in response.read()
     paths = server.json("/openapi.json")["paths"]
     assert {"/api/health", "/api/predict", "/api/datasets", "/api/datasets/{key}/graph"} <= paths.keys()
+
+
+def test_each_kind_of_model_is_asked_only_for_what_it_can_do() -> None:
+    from setaug import SetClassifier, SetGenerator, SetSearch
+
+    freely = PredictQuestion(texts=["a"], constrained=False)
+    assert _options(freely, SetGenerator()) == _options(freely, SetSearch()) == {"constrained": False}
+    assert _options(freely, SetClassifier()) == {}
+    two = PredictQuestion(texts=["a"], size_is=2)
+    assert _options(two, SetGenerator()) == {"constrained": True, "size_is": 2}
+    for model in (SetSearch(), SetClassifier()):
+        with pytest.raises(Refusal, match=f"size_is: not possible with a {model.kind}"):
+            _options(two, model)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
 from math import log
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 
@@ -45,9 +45,12 @@ class Layout(ABC):
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Return the tokens of each text's prompt, and the number of truncated texts."""
 
-    @abstractmethod
+    padding_side: ClassVar[str]
+    """Where prompts are padded, so that the output follows."""
+
     def inputs(self, prompts: Sequence[Sequence[int]]) -> Batch:
         """Make a batch of prompts, for ``generate``."""
+        return pad_inputs(prompts, self._pad, side=self.padding_side)
 
     @abstractmethod
     def start(self, inputs: Batch) -> int:
@@ -98,14 +101,12 @@ class Layout(ABC):
 class EncoderDecoder(Layout):
     """The encoder reads a prompt, the decoder writes; all targets of an example share what the encoder read."""
 
+    padding_side = "right"
+
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Return the tokens of each text's prompt, truncated where it is too long."""
         before, after = self.around_text
         return cut(self.tokenizer, [before + text + after for text in texts], self.max_source_length)
-
-    def inputs(self, prompts: Sequence[Sequence[int]]) -> Batch:
-        """Pad behind the prompts."""
-        return pad_inputs(prompts, self._pad)
 
     def start(self, inputs: Batch) -> int:
         """Leave out the token that starts the decoder."""
@@ -145,6 +146,8 @@ class Causal(Layout):
     A tokenizer's chat template makes the prompt a message of the user and the target the answer; without one, a line
     break ends the prompt. All targets of an example share its prompt, where the model can do that.
     """
+
+    padding_side = "left"
 
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Return the tokens of each text's prompt; a long text is truncated, never the prompt's end."""
@@ -214,10 +217,6 @@ class Causal(Layout):
         """The token in place of a prompt that has none."""
         start = self.tokenizer.bos_token_id
         return int(self.model.generation_config.eos_token_id if start is None else start)
-
-    def inputs(self, prompts: Sequence[Sequence[int]]) -> Batch:
-        """Pad before the prompts, so that the output follows each."""
-        return pad_inputs(prompts, self._pad, side="left")
 
     def start(self, inputs: Batch) -> int:
         """Leave out the prompt."""

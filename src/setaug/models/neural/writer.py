@@ -162,22 +162,13 @@ class Writer:
         return None
 
     def score(
-        self,
-        texts: Sequence[str],
-        outputs: Sequence[Sequence[str]],
-        *,
-        batch_size: int = 32,
-        progress: Progress | None = None,
+        self, texts: Sequence[str], outputs: Sequence[Sequence[str]], *, batch_size: int = 32
     ) -> list[list[float]]:
         """Return the natural log-probability of each output of each text."""
-        return self._score(texts, self.layout.targets(outputs), batch_size, progress)
+        return self._score(texts, self.layout.targets(outputs), batch_size)
 
     def _score(
-        self,
-        texts: Sequence[str],
-        targets: Sequence[Sequence[list[int]]],
-        batch_size: int,
-        progress: Progress | None = None,
+        self, texts: Sequence[str], targets: Sequence[Sequence[list[int]]], batch_size: int
     ) -> list[list[float]]:
         """Score the targets of each text; those in a batch share what the model has read."""
         prompts, _ = self.layout.read(texts)
@@ -196,8 +187,6 @@ class Writer:
                 values = self.layout.log_probabilities(logits, batch["labels"]).tolist()
                 for (at, _), value in zip(part, values, strict=True):
                     found[at].append(value)
-                if progress is not None:
-                    progress("scoring", start + len(part), len(flat))
         return found
 
 
