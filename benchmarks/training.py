@@ -17,8 +17,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, T5Config, T5ForCondition
 from transformers.utils import logging
 
 from setaug import Example, SetAugmenter, read_examples
-from setaug.models import targets
 from setaug.models.neural.batches import IGNORED, Item
+from setaug.models.neural.generator import orders
 from setaug.models.neural.layouts import Causal, Layout, make_layout
 from setaug.models.neural.pretrained import load_for_generation
 from setaug.models.neural.scratch import train_tokenizer
@@ -99,7 +99,7 @@ def main() -> None:
     examples = make_examples(options)
     model, tokenizer = load(options, [example.text for example in examples])
     layout = make_layout(model, tokenizer, around_text=("", ""), max_source_length=LIMIT, max_target_length=LIMIT)
-    written = targets.orders(SetAugmenter(n_orders=options.orders).fit(examples), examples)
+    written = orders(SetAugmenter(n_orders=options.orders).fit(examples), examples)
     inputs, _ = layout.read([example.text for example in examples])
     items: list[Item] = [
         {"input_ids": ids, "targets": [row[:LIMIT] for row in rows]}

@@ -133,7 +133,7 @@ class SetModel(SetEstimator):
         rate = self.training.learning_rate or usual_rate(self.model)
         score = partial(self._dev_scores, dev) if dev else None
         record = self._learn(
-            examples, dev, partial(_train, settings=self.training, learning_rate=rate, score=score, **run)
+            examples, dev, partial(_run_trainer, settings=self.training, learning_rate=rate, score=score, **run)
         )
         known = set(self.statistics_.labels)
         unseen = {label for example in dev for label in example.labels} - known
@@ -227,7 +227,7 @@ class SetModel(SetEstimator):
         """Read ``network_`` and what `_learnt` returned."""
 
 
-def _train(*args: Any, **options: Any) -> dict[str, Any]:
+def _run_trainer(*args: Any, **options: Any) -> dict[str, Any]:
     from setaug.models.neural.training import train  # seconds, which a model that only predicts need not wait
 
     return train(*args, **options)
