@@ -164,7 +164,7 @@ MISTAKES = [
     ("{classifier} texts.jsonl --rule oracle-k", 'field "labels" is missing'),
     ("{search} dev.jsonl --samples 3", "set search takes no samples."),
     ("{search} dev.jsonl --decoding greedy", "set search takes no name."),
-    ("{search} dev.jsonl --samples 3 --calibrate dev.jsonl", "set search"),
+    ("{search} dev.jsonl --samples 3 --calibrate dev.jsonl", "only models that write sets can be calibrated"),
     ("{generator} dev.jsonl -o no/such/folder/out.jsonl", "cannot write no/such/folder/out.jsonl"),
 ]
 

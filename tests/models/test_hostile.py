@@ -201,7 +201,10 @@ DAMAGES: dict[str, tuple[str, bytes | int]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_checkpoint(name: str, place: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_checkpoint(
+    name: str, place: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("setaug.cli.progress.PATIENCE", 600)  # how long models take to load is another matter
     run = Path(shutil.copytree(place / "run", tmp_path / "run"))
     file, content = DAMAGES[name]
     path = run / "checkpoints" / "checkpoint-4" / file
