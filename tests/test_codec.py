@@ -96,7 +96,7 @@ def test_reading_never_raises_and_accounts_for_every_part(codec, text):
     assert decoded.size is None or (codec.with_size and decoded.size >= 0)
     assert decoded.agrees is (decoded.size == len(decoded.labels))
     if "\\" not in text:  # then nothing is both a label and malformed
-        n_parts = len(text.split(codec.mark)) if text.strip() else 0
+        n_parts = len(text.split(codec.form.mark)) if text.strip() else 0
         n_read = len(decoded.labels) + len(decoded.repeated) + len(decoded.malformed) + (decoded.size is not None)
         assert n_read == n_parts or not text.strip()
 

@@ -40,4 +40,4 @@ def one_order(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int =
 
 def each_label(augmenter: SetAugmenter, examples: Sequence[Example], epoch: int = 0) -> list[list[str]]:
     """Return each label by itself (the paper's set search)."""
-    return [[augmenter.codec.encode_label(label) for label in example.labels] for example in examples]
+    return [[augmenter.codec.encode([label]) for label in example.labels] for example in examples]
