@@ -1,7 +1,9 @@
 """The tokens of the parts of a written set: sizes, labels with the text around them, and the text between labels."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 from setaug.forms.form import WrittenForm
@@ -79,18 +81,18 @@ class LabelTokens:
         """Return the tokens of a text before a label: those of spaces at its start, and the others."""
         if not text:
             return (), ()
-        cut = self._parts([text + label for label in _PROBES], anchors)
-        for stop in range(1, min(map(len, cut))):
-            tokens = cut[0][:stop]
-            if any(other[:stop] != tokens for other in cut):
-                break
-            if self.tokenizer.decode(tokens).strip() == text.strip():
-                n_spaces = next(at for at in range(stop) if self.tokenizer.decode(tokens[: at + 1]).strip())
-                return tokens[:n_spaces], tokens[n_spaces:]
-        raise ValueError(
-            f"the tokenizer does not keep the separator {text!r} apart from labels; choose another separator, or write "
-            "sets in another form."
-        )
+        found: Counter[Tokens] = Counter()
+        for cut in self._parts([text + label for label in _PROBES], anchors):
+            starts = (cut[:stop] for stop in range(1, len(cut)))
+            found.update(islice((start for start in starts if self.tokenizer.decode(start).strip() == text.strip()), 1))
+        if not found:
+            raise ValueError(
+                f"the tokenizer does not keep the separator {text!r} apart from labels; choose another separator, or "
+                "write sets in another form."
+            )
+        ((tokens, _),) = found.most_common(1)
+        n_spaces = next(at for at in range(len(tokens)) if self.tokenizer.decode(tokens[: at + 1]).strip())
+        return tokens[:n_spaces], tokens[n_spaces:]
 
     def _parts(self, parts: list[str], anchors: tuple[str, ...]) -> list[Tokens]:
         """Return the tokens of each part after the first anchor whose own tokens it does not change."""
