@@ -115,6 +115,16 @@ def test_a_model_is_trained_to_write_a_form_and_remembers_it(
     assert main(["score", "model", "train.jsonl", "--samples", "2", "-q"]) == 0
 
 
+def test_an_open_vocabulary_of_json_is_trained_and_predicted(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = ["--written-as", "json", "--vocabulary", "open", *QUICK]
+    assert main(["train", "train.jsonl", "-o", "model", *options]) == 0
+    capfd.readouterr()
+    assert main(["predict", "model", "train.jsonl", "--max-size", "3", "-q"]) == 0
+    for row in map(json.loads, capfd.readouterr().out.splitlines()):
+        read = json.loads(row["generation"])
+        assert read == {"size": len(row["labels"]), "labels": row["labels"]}
+
+
 @pytest.mark.usefixtures("toy")
 def test_a_new_form_is_in_the_help_and_in_prompts(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("augment", "train", "prompt"):
