@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -96,7 +98,7 @@ def test_reading_never_raises_and_accounts_for_every_part(codec, text):
     assert decoded.size is None or (codec.with_size and decoded.size >= 0)
     assert decoded.agrees is (decoded.size == len(decoded.labels))
     if "\\" not in text:  # then nothing is both a label and malformed
-        n_parts = len(text.split(codec.mark)) if text.strip() else 0
+        n_parts = len(text.split(codec.form.mark)) if text.strip() else 0
         n_read = len(decoded.labels) + len(decoded.repeated) + len(decoded.malformed) + (decoded.size is not None)
         assert n_read == n_parts or not text.strip()
 
@@ -195,3 +197,140 @@ def test_white_space_around_a_text_is_no_separator(separator: str, text: str) ->
     read = SetCodec(separator=separator).decode(text.format(separator, separator))
     assert read == DecodedSet(("a", "b"), 2)
     assert SetCodec(separator=separator).decode(" ") == DecodedSet(())
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+JSON, JSON_UNSIZED = (SetCodec(written_as="json", with_size=size) for size in (True, False))
+json_codecs = st.sampled_from([JSON, JSON_UNSIZED])
+
+
+@given(json_codecs, label_lists)
+@example(JSON, ['"', "\\", '\\"', "a\x00b", "\x7f", "a\u2028b", "[", '", "', "\ufeff", "😀"])
+def test_a_set_as_json_is_what_json_writes_and_reads(codec, labels):
+    text = codec.encode(labels)
+    whole = {"size": len(labels), "labels": labels} if codec.with_size else labels
+    assert text == json.dumps(whole, ensure_ascii=False)
+    assert codec.decode(text) == DecodedSet(tuple(labels), len(labels) if codec.with_size else None)
+
+
+@given(json_codecs, label_lists, st.booleans(), st.sampled_from([None, 1, "\t"]), st.booleans())
+def test_json_is_read_however_it_is_laid_out(codec, labels, is_ascii, indent, is_reversed):
+    whole = {"size": len(labels), "labels": labels} if codec.with_size else labels
+    if is_reversed and codec.with_size:
+        whole = dict(reversed(whole.items()))
+    text = json.dumps(whole, ensure_ascii=is_ascii, indent=indent)
+    assert codec.decode(text) == DecodedSet(tuple(labels), len(labels) if codec.with_size else None)
+
+
+json_like = st.lists(
+    st.sampled_from(
+        ['"', '"a"', '"b"', "[", "]", "{", "}", ",", ":", '"size":', '"labels":', "3", " ", "\n", "null", "\\"]
+    )
+    | any_text
+).map("".join)
+
+
+@given(json_codecs, json_like)
+@example(JSON, '{"size": ' + "9" * 5000)
+@example(JSON, '"' * 1000 + "\\")
+def test_reading_broken_json_never_raises_and_agrees_with_json(codec, text):
+    read = codec.decode(text)
+    assert len(set(read.labels)) == len(read.labels)
+    assert set(read.repeated) <= set(read.labels)
+    assert all(label.strip() for label in read.labels)
+    assert read.size is None or codec.with_size
+    assert codec.decode(codec.encode(read.labels)).labels == read.labels
+    if is_set_of_strings(text):
+        strings = json.loads(text)
+        blank = [string for string in strings if not string.strip()]
+        assert read.labels == tuple(dict.fromkeys(string for string in strings if string.strip()))
+        assert len(read.malformed) == len(blank)
+
+
+def is_set_of_strings(text):
+    try:
+        strings = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(strings, list) and all(isinstance(one, str) and is_unicode(one) for one in strings)
+
+
+def is_unicode(text):
+    return not any(0xD800 <= ord(char) < 0xE000 for char in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", DecodedSet(())),
+        ("[]", DecodedSet(())),
+        ('{"size": 0, "labels": []}', DecodedSet((), 0)),
+        ('{"size": 2, "labels": ["a", "b"]}', DecodedSet(("a", "b"), 2)),
+        ('["a", "b"]', DecodedSet(("a", "b"))),
+        ('"size": 2, "labels": ["a", "b"]', DecodedSet(("a", "b"), 2)),  # T5 has no token for a brace
+        ('["a", "b', DecodedSet(("a",), None, (), ('"b', "["))),
+        ('["a"', DecodedSet(("a",), None, (), ("[",))),
+        ('["a", "a"]', DecodedSet(("a",), None, ("a",))),
+        ('["a",]', DecodedSet(("a",), None, (), ("",))),
+        ('[,"a"]', DecodedSet(("a",), None, (), ("",))),
+        ('["a", 3, null]', DecodedSet(("a",), None, (), ("3", "null"))),
+        ('["", " "]', DecodedSet((), None, (), ('""', '" "'))),
+        ('["a" "b"]', DecodedSet(("a", "b"))),
+        ('[["a"]]', DecodedSet(("a",), None, (), ("[", "]"))),
+        ("a, b", DecodedSet((), None, (), ("a", "b"))),
+        ('["a"] because of "b"', DecodedSet(("a",), None, (), ("because of", '"b"'))),
+        (r'["a\qb"]', DecodedSet((r"a\qb",), None, (), (r'"a\qb"',))),
+        (r'["\ud83d\ude00", "\ud800"]', DecodedSet(("😀", r"\ud800"), None, (), (r'"\ud800"',))),
+        ('{"size": -1, "labels": ["a"]}', DecodedSet(("a",), None, (), ("-1",))),
+        ('{"size": "2", "labels": ["a"]}', DecodedSet(("a",), None, (), ('"2"',))),
+        ('{"size": 1000000000, "labels": ["a"]}', DecodedSet(("a",), None, (), ("1000000000",))),
+    ],
+)
+def test_broken_json_is_read_for_what_it_says(text, expected):
+    assert JSON.decode(text) == expected
+
+
+def test_a_form_without_a_separator_takes_none():
+    with pytest.raises(ValueError, match=r"sets written as json have no separator of choice, got ', '\."):
+        SetCodec(written_as="json", separator=", ")
+    with pytest.raises(ValueError, match="written_as must be one of separated, json, got 'yaml'"):
+        SetCodec(written_as="yaml")
+
+
+@pytest.mark.parametrize("label", ["", " ", "\n\t", "\xa0"])
+def test_blank_labels_cannot_be_written_as_json(label):
+    with pytest.raises(ValueError, match="a label must not be empty or blank, got"):
+        JSON.encode(["a", label])
+
+
+ENDS = [
+    "",
+    "n",
+    "u0041",
+    "0041",
+    "041",
+    "41",
+    "1",
+    "00",
+    "\\ude00",
+    "ude00",
+    "de00",
+    "e00",
+    "d\\ude00",
+    "3d\\ude00",
+    "83d\\ude00",
+]
+
+
+@given(
+    st.text(st.sampled_from('\\u0dDcC8eEnx"\n é'), max_size=9)
+    | st.from_regex(r"\A(a?\\u?[dD]?[0-9a-fA-F]{0,3}\\?u?)*\Z")
+)
+def test_the_start_of_a_json_string_is_one_that_json_could_go_on_with(raw):
+    def can_be(end):
+        text = f'["{raw}{end}"]'
+        return is_set_of_strings(text) and len(json.loads(text)) == 1
+
+    assert (JSON.form.unfinished(raw) is not None) == any(map(can_be, ENDS))
+    assert (JSON.form.unfinished(raw) == "") == can_be("")

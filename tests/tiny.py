@@ -1,6 +1,7 @@
 """Tokenizers of each kind, trained on a few lines, and models of each kind, with random weights."""
 
 import copy
+import json
 from functools import cache
 
 import torch
@@ -41,12 +42,17 @@ LABELS = [
 ]
 """Labels that hold each other, separators, escapes, spaces, numbers, and letters of several bytes."""
 
-CORPUS = [
+CORPUS = (
     *(" | ".join([str(number), *LABELS[number % 7 :: 3]]) for number in range(31)),
     *LABELS,
     "the zoo has a volleyball event , an apple and I match it with state of the art words\\",
     "0 1 2 3 4 5 6 7 8 9 ; : , - + abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-]
+)
+JSON_CORPUS = (
+    *CORPUS,
+    *(json.dumps({"size": number, "labels": LABELS[number % 7 :: 3]}, ensure_ascii=False) for number in range(31)),
+    *(json.dumps([label, 'a"b', "\x00"]) for label in LABELS),
+)
 SPECIAL = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
 CHAT_TEMPLATE = (
     "{% for message in messages %}<s>{{ message['role'] }}\n"
@@ -83,9 +89,9 @@ def _untrained(kind):
 
 
 @cache
-def make_tokenizer(kind, side="right"):
+def make_tokenizer(kind, side="right", corpus=CORPUS):
     tokenizer, trainer = _untrained(kind)
-    tokenizer.train_from_iterator(CORPUS, trainer)
+    tokenizer.train_from_iterator(corpus, trainer)
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, padding_side=side, **SPECIAL)
 
 

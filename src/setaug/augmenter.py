@@ -43,11 +43,13 @@ class SetAugmenter:
     with_size
         Whether the size of the set comes before the labels (CARD).
     separator
-        The text between two labels.
+        The text between two labels, for forms that take one.
     template
         The prompt; ``{text}`` stands for the text.
     random_state
         The seed. The orders of an example depend only on it and on the example's index.
+    written_as
+        How a set is text, by name; see `registry.FORMS`. By default the labels with a separator between them.
 
     Examples
     --------
@@ -74,14 +76,15 @@ class SetAugmenter:
     min_pmi: Number = registry.DEFAULT_MIN_PMI
     min_ratio: Number = registry.DEFAULT_MIN_RATIO
     with_size: bool = True
-    separator: str = " | "
+    separator: str = registry.DEFAULT_SEPARATOR
     template: str = "{text}"
     random_state: int = 0
+    written_as: str = registry.DEFAULT_FORM
 
     @property
     def codec(self) -> SetCodec:
         """The codec that writes and reads completions."""
-        return SetCodec(separator=self.separator, with_size=self.with_size)
+        return SetCodec(separator=self.separator, with_size=self.with_size, written_as=self.written_as)
 
     @property
     def thresholds(self) -> Thresholds:

@@ -1,6 +1,6 @@
-"""Named orderings and samplers: names, help, traits and defaults, for the library, the command line and the server.
+"""Named orderings, samplers and written forms: names, help, traits and defaults, for all that offers or uses them.
 
-Nothing heavy is imported here. A new ordering is one entry and the function that it points to.
+Nothing heavy is imported here. A new ordering or form is one entry and the function or class that it points to.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +15,8 @@ BASELINE_ORDERING = "random"
 DEFAULT_N_ORDERS = 2
 DEFAULT_MIN_PMI = 1.0
 DEFAULT_MIN_RATIO = 3.0
+DEFAULT_FORM = "separated"
+DEFAULT_SEPARATOR = " | "
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,30 @@ class OrderingEntry:
 
     def load(self) -> Callable[..., Any]:
         """Return the function that makes the ordering."""
-        if not isinstance(self.make, str):
-            return self.make
-        module, _, function = self.make.partition(":")
-        return getattr(import_module(module), function)  # type: ignore[no-any-return]
+        return _load(self.make)
+
+
+@dataclass(frozen=True, slots=True)
+class FormEntry:
+    """What is known of a written form without importing it."""
+
+    help: str
+    """A phrase for help texts."""
+    make: str | Callable[..., Any]
+    """The `WrittenForm`: a class, or ``module:class``, imported on first use."""
+    takes_separator: bool = False
+    """Whether the text between two labels can be chosen."""
+
+    def load(self) -> Callable[..., Any]:
+        """Return the class of the form."""
+        return _load(self.make)
+
+
+def _load(make: str | Callable[..., Any]) -> Callable[..., Any]:
+    if not isinstance(make, str):
+        return make
+    module, _, name = make.partition(":")
+    return getattr(import_module(module), name)  # type: ignore[no-any-return]
 
 
 _HOME = "setaug.orders.orderings"
@@ -77,6 +99,11 @@ SAMPLERS = {
     "uniform": "each allowed order with the same probability",
     "quick": "as a random topological sort, which is not uniform",
 }
+FORMS: dict[str, FormEntry] = {
+    "separated": FormEntry("2 | joy | love", "setaug.forms.separated:SeparatedForm", takes_separator=True),
+    "json": FormEntry('{"size": 2, "labels": ["joy", "love"]}', "setaug.forms.json_list:JsonForm"),
+}
+"""How a set is text."""
 
 
 def proposals() -> dict[str, str]:
@@ -84,7 +111,7 @@ def proposals() -> dict[str, str]:
     return {entry.proposal: name for name, entry in ORDERINGS.items() if entry.proposal is not None}
 
 
-def describe(choices: Mapping[str, OrderingEntry | str], *, default: str) -> str:
+def describe(choices: Mapping[str, OrderingEntry | FormEntry | str], *, default: str) -> str:
     """Return a help text for named choices.
 
     Examples

@@ -98,6 +98,10 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
         (["TRAIN", "--system", "Be brief."], "only chat formats have a system message"),
         (["TRAIN", "--carry", "prompt"], 'the field "prompt" cannot be carried'),
         (["TRAIN", "--separator", "a"], "separator must not start with a letter"),
+        (
+            ["TRAIN", "--written-as", "json", "--separator", ","],
+            "sets written as json have no separator of choice, got ','.",
+        ),
         (["TRAIN", "--delimiter", ""], "--delimiter must not be empty."),
         (["TRAIN", "--text-field", "body"], 'line 1 of train.jsonl: field "body" is missing; the row has "id", "text"'),
         (["TRAIN", "-o", "out.csv", "--format", "chat"], "chat messages do not fit into a CSV cell"),

@@ -1,3 +1,4 @@
+import re
 from collections import defaultdict
 from itertools import permutations
 
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setaug.decoding.automaton import ClosedSets, OpenSets, Sizes
+from setaug.decoding.automaton import ClosedSets, OpenSets, PartialLabel, Sizes
 from tests.strategies import END, token_sequences
 
 N_TOKENS = 6
@@ -27,9 +28,17 @@ def closed_vocabularies(draw):
         first = labels
     else:
         first = draw(st.lists(token_sequences(), unique=True, min_size=len(labels), max_size=len(labels)))
+    after = draw(st.sampled_from([(), (5,)]))
+    last = draw(st.sampled_from([None, (5,), (5, 4), (3,)]))
+    if draw(st.booleans()) and written is not None:
+        first = draw(st.none() | st.just([(2, *label) for label in labels]))
+    begins = [separator + label for label in labels]
     return {
-        "later": [separator + label for label in labels],
-        "first": first,
+        "later": [begin + after for begin in begins],
+        "first": None if first is None else [begin + after for begin in first],
+        "later_last": None if last is None else [begin + last for begin in begins],
+        "first_last": None if last is None or first is None else [begin + last for begin in first],
+        "empty": draw(st.sampled_from([(), (4,), (1, 5)])),
         "sizes": Sizes(frozenset(allowed)),
         "written_sizes": written,
         "end": END,
@@ -37,13 +46,16 @@ def closed_vocabularies(draw):
     }
 
 
-def write_set(order, later, first, written_sizes, prefix, **_):
+def write_set(order, later, first, written_sizes, prefix, later_last=None, first_last=None, empty=(), **_):
     """Write one order of labels."""
     tokens = tuple(prefix)
     if written_sizes is not None:
         tokens += written_sizes[len(order)]
+    if not order:
+        return (*tokens, *empty, END)
     for at, label in enumerate(order):
-        tokens += first[label] if at == 0 and first is not None else later[label]
+        inner, outer = (later, later_last) if at or first is None else (first, first_last)
+        tokens += outer[label] if at == len(order) - 1 and outer is not None else inner[label]
     return (*tokens, END)
 
 
@@ -123,58 +135,53 @@ LETTERS = {1: "a", 2: "b", 3: "-"}
 """What tokens stand for; a label of nothing but "-" is none."""
 
 
+BANNED = np.array([END, 4, 5, 6, 7, 8, 9])
+
+
 def read_letters(tokens):
     text = "".join(LETTERS.get(token, "") for token in tokens).strip("-")
     return text or None
+
+
+def read_partial(before, tokens):
+    return PartialLabel(read_letters(tokens), BANNED)
 
 
 @st.composite
 def open_machines(draw):
     sizes = Sizes(draw(st.frozensets(st.integers(0, 3), min_size=1)))
     is_written = draw(st.booleans())
+    between = draw(st.sampled_from([(4,), (4, 5)]))
+    spaces = draw(st.sampled_from([(), (3,)]))
     options = {
-        "separator": draw(st.sampled_from([(4,), (4, 5)])),
-        "spaces": draw(st.sampled_from([(), (3,)])),
+        "first": spaces + between if is_written else draw(st.sampled_from([(), (5,), (4, 6)])),
+        "between": between,
+        "last": draw(st.sampled_from([(), (4, 6), (6,)])),
+        "empty": draw(st.sampled_from([(), (4, 4), (6,)])),
         "max_label_tokens": draw(st.integers(1, 4)),
         "sizes": sizes,
         "written_sizes": {size: ((7,), (7, 8), (8,), (9, 7))[size] for size in sizes.allowed} if is_written else None,
         "prefix": draw(st.sampled_from([(), (6,), (1, 1)])),
     }
-    return OpenSets(read_label=read_letters, banned=np.array([END, 4, 5, 6, 7, 8, 9]), end=END, **options), options
+    return OpenSets(read_label=read_partial, end=END, **options), options
 
 
-def split(text, separator):
-    """Cut tokens at each separator."""
-    parts = [[]]
-    at = 0
-    while at < len(text):
-        if tuple(text[at : at + len(separator)]) == separator:
-            parts.append([])
-            at += len(separator)
-        else:
-            parts[-1].append(text[at])
-            at += 1
-    return parts
+def as_pattern(tokens):
+    return "".join(map(str, tokens))
 
 
 def parse(text, options):
-    """Give the labels and the size of a text; None where it is no set."""
-    prefix, separator, written = options["prefix"], options["separator"], options["written_sizes"]
-    text = text[len(prefix) : -1]
-    parts = split(text, separator)
-    size = None
-    if written is not None:
-        front = tuple(parts.pop(0))
-        spaces = options["spaces"] if parts else ()
-        sizes = [size for size, tokens in written.items() if tokens + spaces == front]
-        if not sizes:
-            return None
-        size = sizes[0]
-    elif not text:
-        parts = []
-    labels = [read_letters(part) if LETTERS.keys() >= set(part) else None for part in parts]
-    is_set = None not in labels and len(set(labels)) == len(labels) and len(labels) in options["sizes"].allowed
-    return (tuple(labels), size) if is_set and size in (None, len(labels)) else None
+    """Read a text by a regular expression, one for each size; None where it is no set."""
+    for size in options["sizes"].allowed:
+        written = options["written_sizes"]
+        front = as_pattern(options["prefix"]) + ("" if written is None else as_pattern(written[size]))
+        labels = as_pattern(options["between"]).join(["([123]+)"] * size)
+        inner = as_pattern(options["first"]) + labels + as_pattern(options["last"]) if size else None
+        found = re.fullmatch(front + (inner or as_pattern(options["empty"])) + str(END), as_pattern(text))
+        labels = [read_letters(map(int, part)) for part in found.groups()] if found else [None]
+        if None not in labels and len(set(labels)) == size:
+            return tuple(labels), None if written is None else size
+    return None
 
 
 def allowed_tokens(machine, state):
@@ -212,28 +219,26 @@ def test_a_refused_token_would_break_the_set(made, random):
     for _ in range(20):
         size = random.choice(sorted(options["sizes"].allowed))
         labels = [random.choices([1, 2, 3], k=random.randint(1, longest)) for _ in range(size)]
-        joined = [token for label in labels for token in (*options["separator"], *label)]
+        joined = [token for label in labels for token in (*options["between"], *label)][len(options["between"]) :]
         written = options["written_sizes"]
-        if written is not None:
-            text = [*options["prefix"], *written[size], *(options["spaces"] if size else ()), *joined, END]
-        else:
-            text = [*options["prefix"], *joined[len(options["separator"]) :], END]
+        inner = [*options["first"], *joined, *options["last"]] if size else options["empty"]
+        text = [*options["prefix"], *(written[size] if written else ()), *inner, END]
         if random.random() < 0.3:
-            wrong = random.choice([1, 3, *options["separator"]])
+            wrong = random.choice([1, 3, *options["between"]])
             text.insert(random.randrange(len(options["prefix"]), len(text)), wrong)
         state = machine.start()
         for token in text:
             state = state and machine.step(state, token)
         parsed = parse(text, options)
         if state is None:
-            parts = split(text, options["separator"])
-            assert parsed is None or any(len(part) > longest for part in parts)
+            runs = re.findall("[123]+", as_pattern(text))
+            assert parsed is None or any(len(run) > longest for run in runs)
         else:
             assert (machine.reading(state).labels, machine.reading(state).size) == parsed
 
 
 def test_a_long_label_has_to_end():
-    machine = OpenSets(read_label=read_letters, separator=(4,), banned=np.array([END, 4]), max_label_tokens=2,
+    machine = OpenSets(read_label=read_partial, between=(4,), max_label_tokens=2,
                        sizes=Sizes.between(2, 2), written_sizes=None, end=END)  # fmt: skip
     state = machine.start()
     for token in (1, 1):

@@ -1,3 +1,7 @@
+import json
+from collections import defaultdict
+from itertools import permutations
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +11,7 @@ from tokenizers import AddedToken
 
 from setaug import SetCodec
 from setaug.models.neural.constraint import SetConstraint
-from tests.tiny import KINDS, LABELS, make_model, make_tokenizer
+from tests.tiny import JSON_CORPUS, KINDS, LABELS, make_model, make_tokenizer
 
 LOSSLESS = ("bytes", "unigram")
 SEARCHES = {
@@ -379,3 +383,150 @@ def test_a_model_with_several_ends_ends_as_its_tokenizer_does():
         Settings.eos_token_id = ends
         assert SetConstraint.for_model(Model(), tokenizer, ["event"]).end == end
     assert SetConstraint.for_model(Model(), tokenizer, ["event"], end=9).end == 9
+
+
+# --- sets as JSON -----------------------------------------------------------------------------------------------------
+
+JSON_LABELS = ["event", "event match", 'a"b', "back\\slash", "two\nlines", "c++", "日本", " padded ", "3"]
+
+
+def json_codec(size):
+    return SetCodec(with_size=size, written_as="json")
+
+
+def allowed_behind(constraint, row, n_tokens):
+    scores = constraint(torch.tensor([row], dtype=torch.long), torch.zeros(1, n_tokens))
+    return set(torch.isfinite(scores[0]).nonzero().flatten().tolist())
+
+
+@pytest.mark.parametrize("size", [True, False], ids=["sized", "unsized"])
+@pytest.mark.parametrize("kind", LOSSLESS)
+@settings(max_examples=15)
+@given(
+    labels=st.lists(st.sampled_from(JSON_LABELS), unique=True, min_size=1, max_size=3),
+    sizes=st.sets(st.integers(0, 3), min_size=1),
+)
+def test_the_tokens_of_json_are_exactly_those_of_the_texts_there_are(kind, size, labels, sizes):
+    """All orders of all sets are written by the json module and cut into tokens as whole texts."""
+    sizes = {n for n in sizes if n <= len(labels)} or {len(labels)}
+    tokenizer = make_tokenizer(kind, corpus=JSON_CORPUS)
+    constraint = SetConstraint(tokenizer, labels, codec=json_codec(size), sizes=sizes, start=0)
+    assert constraint.twins == {}
+    following = defaultdict(set)
+    for n in sizes:
+        for order in permutations(labels, n):
+            whole = {"size": n, "labels": order} if size else order
+            tokens = tokenizer(json.dumps(whole, ensure_ascii=False), add_special_tokens=False)["input_ids"]
+            assert constraint.read([*tokens, 2]) == (order, n if size else None)
+            for at, token in enumerate([*tokens, 2]):
+                following[tuple(tokens[:at])].add(token)
+    for row, tokens in following.items():
+        assert allowed_behind(constraint, row, len(tokenizer)) == tokens
+
+
+@pytest.mark.parametrize("size", [True, False], ids=["sized", "unsized"])
+@pytest.mark.parametrize("search", ["greedy", "beams", "sampling"])
+@pytest.mark.parametrize("labels", [LABELS, None], ids=["closed", "open"])
+@pytest.mark.parametrize("kind", LOSSLESS)
+def test_models_write_only_sets_as_json(kind, labels, search, size):
+    model, tokenizer = make_model("bart"), make_tokenizer(kind, corpus=JSON_CORPUS)
+    options = {"codec": json_codec(size), "sizes": range(5), "max_label_tokens": 4}
+    constraint = SetConstraint.for_model(model, tokenizer, labels, **options)
+    limit = {} if labels else {"max_new_tokens": 120}
+    rows = generate(model, tokenizer, constraint, **SEARCHES[search], **limit)
+    for found, row in zip(check_sets(constraint, tokenizer, rows, is_lossless=True), rows, strict=True):
+        read = json.loads(to_text(tokenizer, row))
+        assert tuple(read["labels"] if size else read) == found
+
+
+def could_be_json(raw):
+    """Whether text behind a quote can go on to be one string and nothing else, by trying ends."""
+    ends = [
+        "",
+        "n",
+        "u0041",
+        "0041",
+        "041",
+        "41",
+        "1",
+        "\\ude00",
+        "ude00",
+        "de00",
+        "e00",
+        "00",
+        "0\\ude00",
+        "3d\\ude00",
+    ]
+    for end in [*ends, "d83d\\ude00", "83d\\ude00"]:
+        try:
+            read = json.loads(f'["{raw}{end}"]')
+        except ValueError:
+            continue
+        if len(read) == 1 and not any(0xD800 <= ord(char) < 0xE000 for char in read[0]):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("kind", LOSSLESS)
+@pytest.mark.parametrize("raw", ["", "a", "\\", "a\\\\", "\\u", "\\u0", "\\ud", "\\ud83d", "\\ud83d\\", "\\ud83d\\u"])
+def test_tokens_within_a_label_are_those_that_json_could_go_on_with(kind, raw):
+    tokenizer = make_tokenizer(kind, corpus=JSON_CORPUS)
+    constraint = SetConstraint(tokenizer, codec=json_codec(False), sizes=range(3), start=0)
+    start = tokenizer('["x', add_special_tokens=False)["input_ids"]
+    row = [*start, *(token for char in raw for token in tokenizer.convert_tokens_to_ids([char]))]
+    assert tokenizer.decode(row) == '["x' + raw
+    allowed = allowed_behind(constraint, row, len(tokenizer))
+    special = set(tokenizer.all_special_ids)
+    ends = {tokenizer(f'["x{end}', add_special_tokens=False)["input_ids"][len(start)] for end in ('"]', '", "a')}
+    for token in set(range(len(tokenizer))) - special:
+        text = tokenizer.decode([*row, token]).removeprefix(tokenizer.decode(start))
+        is_end = token in ends and could_be_json(raw) and constraint.codec.form.unfinished(raw) == ""
+        assert (token in allowed) == (could_be_json(text) or is_end), (raw, text)
+    assert not special & allowed
+
+
+@pytest.mark.parametrize("kind", LOSSLESS)
+@settings(max_examples=25)
+@given(random=st.randoms(use_true_random=False), size=st.booleans())
+def test_a_walk_over_allowed_tokens_is_json(kind, random, size):
+    tokenizer = make_tokenizer(kind, corpus=JSON_CORPUS)
+    constraint = SetConstraint(tokenizer, codec=json_codec(size), sizes=range(4), max_label_tokens=3, start=0)
+    tricky = [token for token in range(len(tokenizer)) if {"\\", '"', "u"} & {*tokenizer.decode([token])}]
+    row = []
+    while tokenizer.eos_token_id not in row and len(row) < 100:
+        allowed = sorted(allowed_behind(constraint, row, len(tokenizer)))
+        chosen = [token for token in tricky if token in allowed]
+        row.append(random.choice(chosen if chosen and random.random() < 0.5 else allowed))
+    if row[-1] == tokenizer.eos_token_id:
+        (labels,) = check_sets(constraint, tokenizer, [row], is_lossless=True)
+        read = json.loads(to_text(tokenizer, row))
+        assert tuple(read["labels"] if size else read) == labels
+
+
+def test_any_label_can_be_written_in_an_open_vocabulary_of_json():
+    tokenizer = make_tokenizer("bytes", corpus=JSON_CORPUS)
+    labels = ("event", 'say "no" now', "back\\slash", "two\nlines", "a|b", "日本", " padded x")
+    for size in (True, False):
+        constraint = SetConstraint(tokenizer, codec=json_codec(size))
+        tokens = tokenizer(constraint.codec.encode(labels), add_special_tokens=False)["input_ids"]
+        assert tokenizer.unk_token_id not in tokens
+        assert constraint.read([*tokens, 2]) == (labels, len(labels) if size else None)
+
+
+def test_a_constraint_is_made_from_a_json_schema():
+    model, tokenizer = make_model("bart"), make_tokenizer("bytes", corpus=JSON_CORPUS)
+    schema = {"type": "array", "items": {"enum": LABELS}, "minItems": 2, "maxItems": 3, "uniqueItems": True}
+    constraint = SetConstraint.from_json_schema(tokenizer, schema, model=model)
+    assert constraint.sizes.allowed == {2, 3}
+    rows = generate(model, tokenizer, constraint, **SEARCHES["sampling"])
+    check_sets(constraint, tokenizer, rows, is_lossless=True)
+    for row in rows:
+        labels = json.loads(to_text(tokenizer, row))
+        assert len(labels) in (2, 3)
+        assert len(set(labels) & set(LABELS)) == len(labels)
+    for schema, most in (({"items": {"type": "string"}}, 20), ({"items": {"enum": LABELS * 2}, "minItems": 1}, 20)):
+        made = SetConstraint.from_json_schema(tokenizer, {"type": "array", "uniqueItems": True, **schema})
+        assert (made.sizes.most, made.codec.written_as) == (most, "json")
+    sized = SetConstraint.from_json_schema(tokenizer, {"type": "array", "uniqueItems": True, "items": {"enum": ["x"]}},
+                                           codec=SetCodec())  # fmt: skip
+    assert sized.codec == SetCodec()

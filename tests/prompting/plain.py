@@ -51,7 +51,7 @@ def unescape(raw: str) -> tuple[str, bool]:
 
 
 def decode(codec: SetCodec, text: str) -> DecodedSet:
-    parts = split(codec.mark, text if codec.mark.strip() else text.strip())
+    parts = split(codec.form.mark, text if codec.form.mark.strip() else text.strip())
     size = None
     malformed = []
     first = parts[0].strip()

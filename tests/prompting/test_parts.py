@@ -1,5 +1,6 @@
 """Choosing examples, writing prompts, reading answers, keeping them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,34 @@ def test_fields_of_the_request_can_be_added_and_left_out() -> None:
     body = PromptedSetModel("any", shots=0, endpoint=endpoint).fit(EXAMPLES).request("a", samples=2)
     assert body.keys() == {"model", "messages", "temperature", "seed", "top_p"}
     assert (body["top_p"], body["temperature"]) == (0.5, 1.0)
+
+
+def test_prompts_can_ask_for_json() -> None:
+    augmenter = SetAugmenter(written_as="json")
+    model = PromptedSetModel("any", shots=2, kind="completion", augmenter=augmenter, vocabulary="closed").fit(EXAMPLES)
+    prompt = model.request("The ferry was late.")["prompt"]
+    first, second, *rest = prompt.splitlines()
+    assert first == (
+        "Label the text: write a JSON object with the number of labels and the labels, such as "
+        '{"size": 2, "labels": ["first label", "second label"]}. Write nothing else.'
+    )
+    assert json.loads(second.removeprefix("Possible labels: ")) == LABELS
+    shown = [json.loads(line.removeprefix("Labels: ")) for line in rest if line.startswith("Labels: ")]
+    assert len(shown) == 2
+    assert all(len(one["labels"]) == one["size"] for one in shown)
+
+
+@pytest.mark.parametrize(
+    ("answer", "labels"),
+    [
+        ('{"size": 2, "labels": ["joy", "Love"]}', ("joy", "love")),
+        ('```json\n{\n  "size": 2,\n  "labels": [\n    "joy",\n    "love"\n  ]\n}\n```', ("joy", "love")),
+        ('Labels: ["joy"]', ("joy",)),
+        ("<think>[]</think>[]", ()),
+        ("joy, love", ("joy", "love")),
+        ("- joy\n- love", ("joy", "love")),
+    ],
+)
+def test_answers_in_json_are_read_over_several_lines(answer: str, labels: tuple[str, ...]) -> None:
+    reader = AnswerReader(codec=SetCodec(written_as="json"), index=LabelIndex(["joy", "love"]))
+    assert reader.read(answer).labels == labels

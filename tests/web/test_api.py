@@ -49,6 +49,7 @@ def test_statistics_are_those_of_the_command(
             ["--orders", "3", "--ordering", "random", "--seed", "7", "--no-size", "--format", "chat"],
         ),
         ({"min_pmi": 0.5, "min_ratio": 1.25}, ["--min-pmi", "0.5", "--min-ratio", "1.25"]),
+        ({"written_as": "json"}, ["--written-as", "json"]),
     ],
 )
 def test_training_pairs_are_those_of_the_command_byte_for_byte(
@@ -69,6 +70,8 @@ def test_orders_of_a_set_are_those_of_the_command(
     assert {name: found[name] for name in ("labels", "edges", "n_orders", "log2_orders")} == told
     assert len(found["orders"]) == len({tuple(order) for order in found["orders"]}) == int(found["n_orders"])
     assert found["completions"][0] == " | ".join(["4", *found["orders"][0]])
+    found = server.json(f"/api/datasets/{sample}/orders", {"labels": labels, "written_as": "json"})
+    assert [json.loads(text)["labels"] for text in found["completions"]] == found["orders"]
     assert found["svg"].startswith("<svg")
 
 

@@ -15,6 +15,7 @@ from setaug.cli.options import (
     add_orders,
     add_sampler,
     add_thresholds,
+    add_written_form,
     checking_options,
     columns_of,
     skipped_lines,
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
     )
-    group.add_argument("--separator", default=" | ", metavar="TEXT", help="the text between two labels [' | ']")
+    add_written_form(group)
     group.add_argument(
         "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
     )
@@ -114,6 +115,7 @@ def run(options: argparse.Namespace) -> None:
             min_ratio=options.min_ratio,
             with_size=options.size,
             separator=options.separator,
+            written_as=options.written_as,
             template=options.template,
             random_state=options.seed,
         ).check()

@@ -118,6 +118,19 @@ def add_thresholds(parser: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_written_form(group: argparse._ArgumentGroup) -> None:
+    """Add how a set is text."""
+    text = f"how to write a set; {registry.describe(registry.FORMS, default=registry.DEFAULT_FORM)}"
+    group.add_argument("--written-as", choices=tuple(registry.FORMS), default=registry.DEFAULT_FORM, help=text)
+    takers = ", ".join(name for name, entry in registry.FORMS.items() if entry.takes_separator)
+    group.add_argument(
+        "--separator",
+        default=registry.DEFAULT_SEPARATOR,
+        metavar="TEXT",
+        help=f"the text between two labels, for --written-as {takers} [{registry.DEFAULT_SEPARATOR!r}]",
+    )
+
+
 def add_html(group: argparse._ArgumentGroup) -> None:
     """Add where to write a page."""
     group.add_argument(

@@ -18,6 +18,7 @@ from setaug.cli.options import (
     add_input,
     add_ordering,
     add_thresholds,
+    add_written_form,
     checking_options,
     json_object,
     read_input,
@@ -94,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
     )
-    group.add_argument("--separator", default=" | ", metavar="TEXT", help="the text between two labels [' | ']")
+    add_written_form(group)
     group.add_argument("--template", default="{text}", metavar="TEXT", help="how to show a text [{text}]")
     group.add_argument(
         "--instruction", metavar="TEXT", help="what to say first; {labels} stands for the list of labels, '' for none"
@@ -172,6 +173,7 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
             min_ratio=options.min_ratio,
             with_size=options.size,
             separator=options.separator,
+            written_as=options.written_as,
             template=options.template,
             random_state=options.seed,
         )

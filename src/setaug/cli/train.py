@@ -17,6 +17,7 @@ from setaug.cli.options import (
     add_input,
     add_orders,
     add_thresholds,
+    add_written_form,
     checking_options,
     read_input,
     skipped_lines,
@@ -78,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_orders(group)
     add_thresholds(group)
-    group.add_argument("--separator", default=" | ", metavar="TEXT", help="the text between two labels [' | ']")
+    add_written_form(group)
     group.add_argument(
         "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
     )
@@ -157,6 +158,7 @@ def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
         min_pmi=options.min_pmi,
         min_ratio=options.min_ratio,
         separator=options.separator,
+        written_as=options.written_as,
         template=options.template,
         random_state=seed,
     ).check()

@@ -3,9 +3,9 @@
 Both work on tokens alone. States are immutable, so the branches of a beam search can share them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, cast
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,8 @@ class SetAutomaton(Protocol):
 class _Place:
     """A way to read the tokens so far: the node of a trie, the labels before it, the size."""
 
-    node: TrieNode
+    node: TrieNode | None
+    """None where the set is complete, so that only the end may come."""
     labels: tuple[int, ...] = ()
     size: int | None = None
     has_ended: bool = False
@@ -96,9 +97,14 @@ class ClosedSets:
     Parameters
     ----------
     later
-        The tokens of each label together with the separator before it; a label is known by its place here.
+        The tokens of each label together with the text before it, and the text after it that goes on to another label;
+        a label is known by its place here.
     first
-        The tokens of each label at the start of the output, where sizes are not written.
+        The same for the first label of a set; None if that is the same.
+    later_last, first_last
+        The same for the last label, with the text that ends the set; None if nothing ends it but the end token.
+    empty
+        The tokens in place of labels, if there are none.
     sizes
         How many labels a set may have.
     written_sizes
@@ -119,24 +125,40 @@ class ClosedSets:
         written_sizes: dict[int, tuple[int, ...]] | None,
         end: int,
         prefix: Sequence[int] = (),
+        later_last: Sequence[Sequence[int]] | None = None,
+        first_last: Sequence[Sequence[int]] | None = None,
+        empty: Sequence[int] = (),
     ) -> None:
         self._sizes = sizes
-        self._end = end
+        self._end = np.array([end])
         self._prefix = TokenTrie([tuple(prefix)]) if prefix else None
         self._numbers = list(written_sizes or ())
         self._written = TokenTrie(list(written_sizes.values())) if written_sizes else None
-        self._first = TokenTrie(first) if first is not None else None
+        self._empty = TokenTrie([tuple(empty)]) if empty else None
         self._later = TokenTrie(later)
-        self._label_roots = [trie.root for trie in (self._first, self._later) if trie is not None]
+        self._first = self._later if first is None else TokenTrie(first)
+        self._later_last = self._later if later_last is None else TokenTrie(later_last)
+        self._first_last = self._later_last if first_last is None else TokenTrie(first_last)
+        self._has_last = later_last is not None
 
     def start(self) -> _Places:
         """Return the state before the first token: all ways to read the tokens so far."""
         return self._opening() if self._prefix is None else (_Place(self._prefix.root),)
 
     def _opening(self) -> _Places:
-        first = self._written or self._first
-        assert first is not None, "sets begin with their size, or with a label"
-        return (_Place(first.root),)
+        return tuple(self._go_on((), None)) if self._written is None else (_Place(self._written.root),)
+
+    def _go_on(self, labels: tuple[int, ...], size: int | None) -> Iterator[_Place]:
+        """Yield the ways to go on behind the size, or behind a label that need not be the last."""
+        count = len(labels)
+        if self._sizes.may_end(count, size) and not (labels and self._has_last):
+            yield _Place(None if labels or self._empty is None else self._empty.root, labels, size)
+        if not self._sizes.may_go_on(count, size):
+            return
+        if not self._has_last or self._sizes.may_go_on(count + 1, size):
+            yield _Place((self._later if labels else self._first).root, labels, size)
+        if self._has_last and self._sizes.may_end(count + 1, size):
+            yield _Place((self._later_last if labels else self._first_last).root, labels, size)
 
     def step(self, state: object, token: int) -> _Places | None:
         """Read a token; None where it may not stand."""
@@ -144,24 +166,18 @@ class ClosedSets:
         for place in cast(_Places, state):
             if place.has_ended:
                 return (place,)
-            may_end, may_go_on = self._may(place)
-            if may_end and token == self._end:
-                return (_Place(place.node, place.labels, place.size, has_ended=True),)
-            child = place.node.child(token) if may_go_on else None
-            if child is not None and (child.trie not in self._label_tries or child.has_unused(place.labels)):
+            if place.node is None:
+                if token == self._end[0]:
+                    return (_Place(None, place.labels, place.size, has_ended=True),)
+                continue
+            child = place.node.child(token)
+            if child is not None and (self._is_fixed(child) or child.has_unused(place.labels)):
                 places.extend(self._follow(place, child))
         return tuple(places) or None
 
-    @property
-    def _label_tries(self) -> list[TokenTrie]:
-        return [root.trie for root in self._label_roots]
-
-    def _may(self, place: _Place) -> tuple[bool, bool]:
-        """Return whether the set may end here, and whether it may go on."""
-        if place.node not in self._label_roots:
-            return False, True
-        count = len(place.labels)
-        return self._sizes.may_end(count, place.size), self._sizes.may_go_on(count, place.size)
+    def _is_fixed(self, node: TrieNode) -> bool:
+        """Return whether a node is not one of a label."""
+        return node.trie is self._prefix or node.trie is self._written or node.trie is self._empty
 
     def _follow(self, place: _Place, child: TrieNode) -> Iterable[_Place]:
         """Go to a node; where something ends there, also go on behind it."""
@@ -173,20 +189,24 @@ class ClosedSets:
         if child.trie is self._prefix:
             yield from self._opening()
         elif child.trie is self._written:
-            yield _Place(self._later.root, (), self._numbers[item])
-        elif item not in place.labels:
-            yield _Place(self._later.root, (*place.labels, item), place.size)
+            yield from self._go_on((), self._numbers[item])
+        elif child.trie is self._empty:
+            yield _Place(None, (), place.size)
+        elif item in place.labels:
+            return
+        elif self._has_last and child.trie in (self._later_last, self._first_last):
+            yield _Place(None, (*place.labels, item), place.size)
+        else:
+            yield from self._go_on((*place.labels, item), place.size)
 
     def choices(self, state: object) -> Choices:
         """List the tokens that may come next."""
         lists = []
         for place in cast(_Places, state):
-            may_end, may_go_on = self._may(place)
-            if place.has_ended or may_end:
-                lists.append(np.array([self._end]))
-            if may_go_on and not place.has_ended:
-                used = place.labels if place.node.trie in self._label_tries else ()
-                lists.append(place.node.open_tokens(used))
+            if place.node is None:
+                lists.append(self._end)
+            else:
+                lists.append(place.node.open_tokens(() if self._is_fixed(place.node) else place.labels))
         return Choices(lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists)))
 
     def reading(self, state: object) -> Reading:
@@ -195,37 +215,45 @@ class ClosedSets:
         return Reading(place.labels, place.size, place.has_ended)
 
 
+class PartialLabel(NamedTuple):
+    """What the tokens of a label stand for so far."""
+
+    label: str | None
+    """The label, if it may end here."""
+    banned: Tokens
+    """The tokens that may not come next within the label; the end and those that begin another text among them."""
+
+
 @dataclass(frozen=True, slots=True)
 class _OpenPlace:
     node: TrieNode | None
-    """Where in a prefix or size; None inside the labels."""
+    """Where in a prefix or size; None behind it."""
     labels: tuple[str, ...] = ()
     size: int | None = None
     tokens: tuple[int, ...] = ()
     """Those of the label that is being written."""
-    label: str | None = None
-    """What they stand for, if it ended here."""
-    to_come: tuple[int, ...] = ()
-    """The rest of the separator that has begun."""
+    partial: PartialLabel | None = None
+    """What they stand for; None outside labels."""
+    stops: tuple[tuple[int, ...], ...] = ()
+    """The rest of each text that may go on here: before the first label, after a label, or at the end."""
     has_ended: bool = False
 
 
 class OpenSets:
     """Read sets of any labels: none twice, and as many as the size says.
 
-    A label cannot hold the separator's first character, nor a special token.
-
     Parameters
     ----------
     read_label
-        Returns the label that tokens spell, with the separator's in front if it has one; None if they are no complete
-        label.
-    spaces
-        Tokens before the separator which may also stand in a label.
-    separator
+        Returns what the tokens of a label stand for; the tokens before the label are given first.
+    first
+        The tokens before the first label.
+    between
         The tokens between two labels.
-    banned
-        Tokens that may not stand in a label; the end and the separator's first token among them.
+    last
+        The tokens behind the last label, without the end token.
+    empty
+        The tokens in place of labels, if there are none.
     max_label_tokens
         A label this long has to end as soon as it can.
 
@@ -236,10 +264,11 @@ class OpenSets:
     def __init__(
         self,
         *,
-        read_label: Callable[[tuple[int, ...]], str | None],
-        separator: tuple[int, ...],
-        spaces: tuple[int, ...] = (),
-        banned: Tokens,
+        read_label: Callable[[tuple[int, ...], tuple[int, ...]], PartialLabel],
+        first: tuple[int, ...] = (),
+        between: tuple[int, ...],
+        last: tuple[int, ...] = (),
+        empty: tuple[int, ...] = (),
         max_label_tokens: int,
         sizes: Sizes,
         written_sizes: dict[int, tuple[int, ...]] | None,
@@ -247,9 +276,10 @@ class OpenSets:
         prefix: Sequence[int] = (),
     ) -> None:
         self._read_label = read_label
-        self._separator = separator
-        self._behind_size = spaces + separator
-        self._banned = np.setdiff1d(banned, [end, separator[0]])
+        self._first = first
+        self._between = between
+        self._last = (*last, end)
+        self._empty = (*empty, end)
         self._max_label_tokens = max_label_tokens
         self._sizes = sizes
         self._end = end
@@ -262,7 +292,15 @@ class OpenSets:
         return self._opening() if self._prefix is None else _OpenPlace(self._prefix.root)
 
     def _opening(self) -> _OpenPlace:
-        return _OpenPlace(None if self._written is None else self._written.root)
+        return self._behind_size(None) if self._written is None else _OpenPlace(self._written.root)
+
+    def _behind_size(self, size: int | None) -> _OpenPlace:
+        stops = (self._empty,) if self._sizes.may_end(0, size) else ()
+        if not self._sizes.may_go_on(0, size):
+            return _OpenPlace(None, size=size, stops=stops)
+        if self._first:
+            return _OpenPlace(None, size=size, stops=(*stops, self._first))
+        return self._in_label((), size, (), stops)
 
     def step(self, state: object, token: int) -> _OpenPlace | None:
         """Read a token; None where it may not stand."""
@@ -274,22 +312,42 @@ class OpenSets:
             return None
         if place.node is not None:
             return self._step_in_node(place, place.node, token)
-        if place.to_come:
-            return _OpenPlace(None, place.labels, place.size, to_come=place.to_come[1:])
-        if token not in (self._end, self._separator[0]):
-            tokens = (*place.tokens, token)
-            before = self._separator if place.labels or place.size else ()
-            return _OpenPlace(None, place.labels, place.size, tokens, self._read_label(before + tokens))
-        labels = place.labels if place.label is None else (*place.labels, place.label)
+        return self._step(place, token)
+
+    def _step(self, place: _OpenPlace, token: int) -> _OpenPlace:
+        rests = tuple(stop[1:] for stop in place.stops if stop[0] == token)
+        if not rests:
+            return self._in_label(place.labels, place.size, (*place.tokens, token))
+        labels = place.labels
+        if place.partial is not None and place.partial.label is not None:
+            labels = (*labels, place.partial.label)
+        if () not in rests:
+            return _OpenPlace(None, labels, place.size, stops=rests)
         if token == self._end:
             return _OpenPlace(None, labels, place.size, has_ended=True)
-        return _OpenPlace(None, labels, place.size, to_come=self._separator[1:])
+        return self._in_label(labels, place.size, (), tuple(rest for rest in rests if rest))
+
+    def _in_label(
+        self,
+        labels: tuple[str, ...],
+        size: int | None,
+        tokens: tuple[int, ...],
+        stops: tuple[tuple[int, ...], ...] = (),
+    ) -> _OpenPlace:
+        """Return the place behind the tokens of a label, with all that may follow it."""
+        partial = self._read_label(self._between if labels else self._first, tokens)
+        if partial.label is not None and partial.label not in labels:
+            count = len(labels) + 1
+            if self._sizes.may_end(count, size):
+                stops = (*stops, self._last)
+            if self._sizes.may_go_on(count, size):
+                stops = (*stops, self._between)
+        return _OpenPlace(None, labels, size, tokens, partial, stops)
 
     def _step_in_node(self, place: _OpenPlace, node: TrieNode, token: int) -> _OpenPlace:
         child = node.child(token)
-        if child is None:  # the end, or the separator, behind a size
-            has_ended = token == self._end
-            return _OpenPlace(None, (), place.size, to_come=self._behind_size[1:], has_ended=has_ended)
+        if child is None:  # what stands behind a size
+            return self._step(self._behind_size(place.size), token)
         item = child.item
         if child.trie is self._prefix:
             return _OpenPlace(child) if item is None else self._opening()
@@ -300,31 +358,19 @@ class OpenSets:
         place = cast(_OpenPlace, state)
         if place.has_ended:
             return Choices(np.array([self._end]))
-        if place.to_come:
-            return Choices(np.array(place.to_come[:1]))
         if place.node is not None:
-            behind = [] if place.size is None else [self._behind_size[0] if place.size else self._end]
-            return Choices(np.append(place.node.tokens, np.array(behind, np.int64)))
-        stops = self._stops(place)
-        if self._sizes.most == 0 or (stops and len(place.tokens) >= self._max_label_tokens):
-            return Choices(np.array(stops))
-        no_stops = [token for token in (self._end, self._separator[0]) if token not in stops]
-        return Choices(np.append(self._banned, np.array(no_stops, np.int64)), are_banned=True)
-
-    def _stops(self, place: _OpenPlace) -> list[int]:
-        """List the tokens that may end the label that is being written, or the empty set."""
-        if not place.tokens:
-            is_start = not place.labels and place.size is None
-            return [self._end] if is_start and self._sizes.may_end(0, None) else []
-        if place.label is None or place.label in place.labels:
-            return []
-        count = len(place.labels) + 1
-        stops = [self._end] if self._sizes.may_end(count, place.size) else []
-        if self._sizes.may_go_on(count, place.size):
-            stops.append(self._separator[0])
-        return stops
+            behind = () if place.size is None else self._behind_size(place.size).stops
+            return Choices(np.append(place.node.tokens, _starts(behind)))
+        stops = _starts(place.stops)
+        if place.partial is None or (len(stops) and len(place.tokens) >= self._max_label_tokens):
+            return Choices(stops)
+        return Choices(np.setdiff1d(place.partial.banned, stops), are_banned=True)
 
     def reading(self, state: object) -> Reading:
         """Return what has been read, with labels as texts."""
         place = cast(_OpenPlace, state)
         return Reading(place.labels, place.size, place.has_ended)
+
+
+def _starts(texts: Iterable[tuple[int, ...]]) -> Tokens:
+    return np.array(sorted({text[0] for text in texts}), np.int64)

@@ -1,10 +1,12 @@
-"""The tokens of the parts of a set: sizes, the separator, and labels, first or later."""
+"""The tokens of the parts of a written set: sizes, labels with the text around them, and the text between labels."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
-from setaug.codec import SetCodec
+from setaug.forms.form import WrittenForm
 
 Tokens: TypeAlias = tuple[int, ...]
 _ANCHORS = ("1", "a", "word")
@@ -21,7 +23,7 @@ class LabelTokens:
     ----------
     tokenizer
         Any tokenizer with the interface of transformers.
-    codec
+    form
         How sets are written.
     before
         The text right before the output (the end of the prompt).
@@ -29,38 +31,68 @@ class LabelTokens:
     """
 
     tokenizer: Any
-    codec: SetCodec
+    form: WrittenForm
     before: str = ""
 
     def sizes(self, sizes: Iterable[int]) -> list[Tokens]:
         """Return the tokens of each size at the start of the output."""
-        return self._parts([str(size) for size in sizes], (self.before,))
+        return self._parts([self.form.size_text(size) for size in sizes], (self.before,))
 
-    def first_labels(self, labels: Sequence[str]) -> list[Tokens]:
-        """Return the tokens of each label at the start of the output."""
-        cut = self._parts([self.codec.encode_label(label) for label in labels], (self.before,))
-        return _check_written(labels, cut, nothing=())
+    def empty(self) -> Tokens:
+        """Return the tokens in place of labels, if there are none."""
+        return self._parts([self.form.empty], (self.before + self.form.size_text(0),))[0]
 
-    def later_labels(self, labels: Sequence[str]) -> list[Tokens]:
-        """Return the tokens of each label together with the separator before it."""
-        parts = [self.codec.separator + self.codec.encode_label(label) for label in labels]
-        nothing, *cut = self._parts([self.codec.separator, *parts], _ANCHORS)
-        return _check_written(labels, cut, nothing=nothing)
+    def first_labels(self, labels: Sequence[str], *, are_last: bool = False) -> list[Tokens]:
+        """Return the tokens of each label as the first one, together with the texts before and after it."""
+        return self._labels(labels, self.form.first, (self._front,), are_last=are_last)
 
-    def separator(self) -> tuple[Tokens, Tokens]:
-        """Return the tokens of the spaces before the separator's mark (if they have any), and those of the mark."""
-        cut = self._parts([self.codec.separator + label for label in _PROBES], _ANCHORS)
-        for stop in range(1, min(map(len, cut))):
-            tokens = cut[0][:stop]
-            if any(other[:stop] != tokens for other in cut):
-                break
-            if self.tokenizer.decode(tokens).strip() == self.codec.mark:
-                n_spaces = next(at for at in range(stop) if self.tokenizer.decode(tokens[: at + 1]).strip())
-                return tokens[:n_spaces], tokens[n_spaces:]
-        raise ValueError(
-            f"the tokenizer does not keep the separator {self.codec.separator!r} apart from labels; "
-            "choose another separator."
-        )
+    def later_labels(self, labels: Sequence[str], *, are_last: bool = False) -> list[Tokens]:
+        """Return the tokens of each label as a later one, together with the texts before and after it."""
+        anchors = tuple(anchor + self.form.after for anchor in _ANCHORS)
+        return self._labels(labels, self.form.before, anchors, are_last=are_last)
+
+    def _labels(self, labels: Sequence[str], before: str, anchors: tuple[str, ...], *, are_last: bool) -> list[Tokens]:
+        after = self.form.last if are_last else self.form.after
+        parts = [before + self.form.encode_label(label) + after for label in labels]
+        nothing, *cut = self._parts([before + after, *parts], anchors)
+        for label, tokens in zip(labels, cut, strict=True):
+            if tokens == nothing:
+                raise ValueError(f"the tokenizer writes nothing for the label {label!r}; leave it out.")
+        return cut
+
+    def first(self) -> Tokens:
+        """Return the tokens before the first label."""
+        return sum(self._apart(self.form.first, (self._front,)), ())
+
+    def between(self) -> tuple[Tokens, Tokens]:
+        """Return the tokens of the spaces before what is between two labels (if they have any), and the others."""
+        return self._apart(self.form.between, _ANCHORS)
+
+    def last(self) -> Tokens:
+        """Return the tokens behind the last label."""
+        return self._parts([self.form.last], _ANCHORS)[0]
+
+    @property
+    def _front(self) -> str:
+        """What stands before the first label and the text before it."""
+        return self.before + self.form.size_text(1)
+
+    def _apart(self, text: str, anchors: tuple[str, ...]) -> tuple[Tokens, Tokens]:
+        """Return the tokens of a text before a label: those of spaces at its start, and the others."""
+        if not text:
+            return (), ()
+        found: Counter[Tokens] = Counter()
+        for cut in self._parts([text + label for label in _PROBES], anchors):
+            starts = (cut[:stop] for stop in range(1, len(cut)))
+            found.update(islice((start for start in starts if self.tokenizer.decode(start).strip() == text.strip()), 1))
+        if not found:
+            raise ValueError(
+                f"the tokenizer does not keep the separator {text!r} apart from labels; choose another separator, or "
+                "write sets in another form."
+            )
+        ((tokens, _),) = found.most_common(1)
+        n_spaces = next(at for at in range(len(tokens)) if self.tokenizer.decode(tokens[: at + 1]).strip())
+        return tokens[:n_spaces], tokens[n_spaces:]
 
     def _parts(self, parts: list[str], anchors: tuple[str, ...]) -> list[Tokens]:
         """Return the tokens of each part after the first anchor whose own tokens it does not change."""
@@ -79,10 +111,3 @@ class LabelTokens:
         if not texts:
             return []
         return [tuple(ids) for ids in self.tokenizer(texts, add_special_tokens=False)["input_ids"]]
-
-
-def _check_written(labels: Sequence[str], cut: list[Tokens], nothing: Tokens) -> list[Tokens]:
-    for label, tokens in zip(labels, cut, strict=True):
-        if tokens == nothing:
-            raise ValueError(f"the tokenizer writes nothing for the label {label!r}; leave it out.")
-    return cut

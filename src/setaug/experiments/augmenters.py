@@ -1,9 +1,13 @@
-"""Augmenters as cells keep them: ``with_size`` is stored as ``size``, so that results measured earlier are found."""
+"""Augmenters as cells keep them, so that results measured earlier are found.
+
+``with_size`` is stored as ``size``, and the written form only if it is not the usual one.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from setaug.augmenter import SetAugmenter
+from setaug.registry import DEFAULT_FORM
 
 
 def augmenter_to_cell(augmenter: SetAugmenter) -> dict[str, Any]:
@@ -15,7 +19,10 @@ def augmenter_to_cell(augmenter: SetAugmenter) -> dict[str, Any]:
     False
 
     """
-    return {"size" if name == "with_size" else name: value for name, value in augmenter.get_params().items()}
+    params = {"size" if name == "with_size" else name: value for name, value in augmenter.get_params().items()}
+    if params["written_as"] == DEFAULT_FORM:
+        del params["written_as"]
+    return params
 
 
 def augmenter_from_cell(kept: Mapping[str, Any]) -> SetAugmenter:

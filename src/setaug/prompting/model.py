@@ -18,7 +18,7 @@ from setaug.examples import Data, make_examples, make_texts
 from setaug.predictions import Prediction
 from setaug.prompting.answers import AnswerLog, open_answers, request_key
 from setaug.prompting.endpoint import Endpoint, Request, Tell, ask
-from setaug.prompting.prompt import KINDS, FewShotPrompt, choose_shots, list_labels, write_instruction
+from setaug.prompting.prompt import KINDS, FewShotPrompt, choose_shots, write_instruction
 from setaug.prompting.reading import UNKNOWN, AnswerReader, Reading
 from setaug.registry import check_choice
 from setaug.settings import CHOICES, Progress, check_whole
@@ -172,7 +172,7 @@ class PromptedSetModel(SetEstimator):
         if not 0 <= self.threshold <= 1:
             raise ValueError(f"threshold must be from 0 to 1, got {self.threshold!r}.")
         choose_shots([], 0, way=self.shot_choice)
-        if "\n" in self.augmenter.separator or "\r" in self.augmenter.separator:
+        if {"\n", "\r"} & {*self.augmenter.codec.encode(["a", "b"])}:
             raise ValueError("labels are read from one line, so the separator must not break it.")
         if not isinstance(self.endpoint.request.get("seed", 0), int | None):
             raise ValueError(f"the seed of a request must be a whole number, got {self.endpoint.request['seed']!r}.")
@@ -209,7 +209,7 @@ class PromptedSetModel(SetEstimator):
     def _instruct(self) -> str:
         codec, labels = self.augmenter_.codec, sorted(self.labels_ or ())
         if self.instruction is not None:
-            return self.instruction.replace("{labels}", list_labels(codec, labels))
+            return self.instruction.replace("{labels}", codec.form.list_labels(labels))
         return write_instruction(codec, labels if 0 < len(labels) <= self.max_listed else None)
 
     def request(self, text: str, **changes: Any) -> dict[str, Any]:

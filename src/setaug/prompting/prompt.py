@@ -58,14 +58,8 @@ def write_instruction(codec: SetCodec, labels: Sequence[str] | None) -> str:
     Possible labels: joy | love
 
     """
-    what = "the number of labels, then each label" if codec.with_size else "all its labels"
-    instruction = f'Label the text: write {what}, separated by "{codec.mark}". Write nothing else.'
-    return instruction if labels is None else f"{instruction}\nPossible labels: {list_labels(codec, labels)}"
-
-
-def list_labels(codec: SetCodec, labels: Sequence[str]) -> str:
-    """Write labels as in a set, without their number."""
-    return codec.separator.join(map(codec.encode_label, labels))
+    instruction = f"Label the text: write {codec.form.description}. Write nothing else."
+    return instruction if labels is None else f"{instruction}\nPossible labels: {codec.form.list_labels(labels)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,9 +32,10 @@ class Reading:
 class AnswerReader:
     """Read answers.
 
-    The labels are expected as the codec writes them, in the first line that is not empty. What a model thought before
-    (``<think>``) is left out, and so is what stands behind the first million characters. Where nothing separates labels
-    as it should, and all of them are known, they may also stand in a list, or with commas in between.
+    The labels are expected as the codec writes them: in the first line that is not empty, or in all lines where the
+    form may have several (JSON). What a model thought before (``<think>``) is left out, and so is what stands behind
+    the first million characters. Where nothing separates labels as it should, and all of them are known, they may also
+    stand in a list, or with commas in between.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ class AnswerReader:
         """
         said = (_without_name(line.strip()) for line in _BREAKS.split(_without_thoughts(text)[:MAX_ANSWER]))
         lines = [line for line in said if line.strip() and not line.startswith(_FENCE)]
-        found = self.codec.decode(lines[0] if lines else "")
+        is_one_line = self.codec.form.is_one_line
+        found = self.codec.decode("\n".join(lines[:1] if is_one_line else lines))
         if len(found.labels) <= 1 and self.index is not None:
             found = self._read_list(lines, found)
         return self._settle(found, text)

@@ -51,6 +51,21 @@ OrderingName = Annotated[
 ]
 
 
+def _known_form(name: str) -> str:
+    registry.check_choice("written_as", name, registry.FORMS)
+    return name
+
+
+FormName = Annotated[
+    str,
+    AfterValidator(_known_form),
+    Field(
+        description=registry.describe(registry.FORMS, default=registry.DEFAULT_FORM),
+        json_schema_extra={"enum": list(registry.FORMS)},
+    ),
+]
+
+
 class OrdersQuestion(BaseModel):
     """A set, and how many of its orders to draw."""
 
@@ -61,6 +76,7 @@ class OrdersQuestion(BaseModel):
     n: int = Field(5, ge=0, le=50, description="how many orders to draw")
     seed: int = Field(0, ge=0, lt=2**62)
     size: bool = Field(True, description="whether the size stands in front of the labels as they are written")
+    written_as: FormName = registry.DEFAULT_FORM
 
 
 class DataApi:
@@ -237,7 +253,7 @@ class DataApi:
             graph = OrderGraph.of_set(question.labels, dataset.statistics, thresholds)
             n_drawn = question.n if graph.n_orders is None else min(question.n, graph.n_orders)
             drawn = graph.draw(n_drawn, seed=question.seed, distinct=True)
-            codec = SetAugmenter(with_size=question.size).codec
+            codec = SetAugmenter(with_size=question.size, written_as=question.written_as).codec
             counted = {"n_orders": None if graph.n_orders is None else str(graph.n_orders)}
             written = [codec.encode(order) for order in drawn]
             return {
@@ -259,13 +275,20 @@ class DataApi:
         orders: Annotated[int, Query(ge=0, le=20, description="orders to add per example")] = registry.DEFAULT_N_ORDERS,
         ordering: OrderingName = registry.DEFAULT_ORDERING,
         size: bool = True,
+        written_as: FormName = registry.DEFAULT_FORM,
         seed: Seed = 0,
         format: Literal["prompt-completion", "chat", "chat-prompt-completion"] = "prompt-completion",  # noqa: A002
     ) -> Response:
         """Return the training pairs, byte for byte what ``setaug augment`` writes."""
         dataset = self._datasets.get(key)
         augmenter = SetAugmenter(
-            n_orders=orders, ordering=ordering, min_pmi=min_pmi, min_ratio=min_ratio, with_size=size, random_state=seed
+            n_orders=orders,
+            ordering=ordering,
+            min_pmi=min_pmi,
+            min_ratio=min_ratio,
+            with_size=size,
+            written_as=written_as,
+            random_state=seed,
         )
         download = _Download(self._datasets.new_path(), self.downloads, address_of(request.scope))
         try:

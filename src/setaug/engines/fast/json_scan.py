@@ -567,8 +567,11 @@ def merge_repeats(starts, ids, counts, last_row, row):
 
 
 @njit(cache=True)
-def find_special(arena, ends, n_known, mark, special):
-    """Mark the strings that may need an escape of the codec, by their bytes; all others are copied unchanged."""
+def find_special(arena, ends, n_known, marks, special):
+    """Mark the strings that may need an escape of the codec, by their bytes; all others are copied unchanged.
+
+    `marks` has an entry for each byte: whether it alone may need one. A backslash is a part of an escape already.
+    """
     for k in range(n_known):
         start, end = ends[k], ends[k + 1]
         first, last = arena[start], arena[end - 1]
@@ -576,7 +579,7 @@ def find_special(arena, ends, n_known, mark, special):
         all_digits = True
         for at in range(start, end):
             byte = arena[at]
-            special[k] |= byte == 92 or byte == mark
+            special[k] |= byte == 92 or marks[byte]
             all_digits &= 48 <= byte <= 57
         special[k] |= all_digits
 
@@ -596,19 +599,6 @@ def put_value(out, at, source, start, end):
     return at + end - start
 
 
-@njit(cache=True)
-def put_number(out, at, number):
-    n_digits = 1
-    power = 10
-    while number >= power:
-        power *= 10
-        n_digits += 1
-    for k in range(n_digits - 1, -1, -1):
-        out[at + k] = uint8(48 + number % 10)
-        number //= 10
-    return at + n_digits
-
-
 @njit(cache=True, nogil=True)
 def put_pairs(
     block,
@@ -620,8 +610,10 @@ def put_pairs(
     label_bytes,
     label_starts,
     label_ends,
-    with_size,
-    separator,
+    openings,
+    opening_starts,
+    between,
+    last,
     head,
     middle,
     foot,
@@ -629,7 +621,10 @@ def put_pairs(
     key_starts,
     out,
 ):
-    """Write the pairs of each example: the order given, then the orders drawn; return the number of bytes."""
+    """Write the pairs of each example: the order given, then the orders drawn; return the number of bytes.
+
+    The text before the first label of a set with k labels is ``openings[opening_starts[k]:opening_starts[k + 1]]``.
+    """
     at = 0
     null = np.array([110, 117, 108, 108], np.uint8)
     for i in range(len(starts) - 1):
@@ -639,13 +634,14 @@ def put_pairs(
             at = put(out, at, head, 0, len(head))
             at = put(out, at, block, text_start, text_end)
             at = put(out, at, middle, 0, len(middle))
-            if with_size:
-                at = put_number(out, at, size)
+            at = put(out, at, openings, opening_starts[size], opening_starts[size + 1])
             for k in range(size):
-                if with_size or k:
-                    at = put(out, at, separator, 0, len(separator))
+                if k:
+                    at = put(out, at, between, 0, len(between))
                 label = ids[start + (orders[j - 1, start + k] if j else k)]
                 at = put(out, at, label_bytes, label_starts[label], label_ends[label])
+            if size:
+                at = put(out, at, last, 0, len(last))
             at = put(out, at, foot, 0, len(foot))
             for k in range(carried.shape[1]):
                 at = put(out, at, keys, key_starts[k], key_starts[k + 1])

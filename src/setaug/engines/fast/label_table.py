@@ -6,10 +6,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from setaug.codec import SetCodec
 from setaug.engines.fast.blocks import Block
 from setaug.engines.fast.loops import load_scan
 from setaug.errors import FileError
+from setaug.forms.form import WrittenForm
 from setaug.orders.arrays import SetBatch
 
 _MAX_ROW = (1 << 31) - 1
@@ -135,12 +135,13 @@ class LabelTable:
         """The number of distinct labels."""
         return int(np.count_nonzero(self.counts))
 
-    def encoded(self, codec: SetCodec) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the labels as the codec writes them in a JSON string: bytes, and the start and end of each."""
-        special = np.zeros(self._n_known, np.bool_)
-        load_scan(self.is_plain).find_special(
-            self._arena, self._ends, self._n_known, codec.mark[0].encode()[0], special
-        )
+    def encoded(self, form: WrittenForm) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the labels as a form writes them in a JSON string: bytes, and the start and end of each."""
+        special = np.ones(self._n_known, np.bool_)
+        if form.special is not None:
+            marks = np.zeros(256, np.bool_)
+            marks[[char.encode()[0] for char in form.special]] = True
+            load_scan(self.is_plain).find_special(self._arena, self._ends, self._n_known, marks, special)
         starts, ends = self._ends[: self._n_known], self._ends[1 : self._n_known + 1]
         if not special.any():
             return self._arena[:], starts, ends
@@ -148,7 +149,7 @@ class LabelTable:
         written = []
         size = len(self._arena)
         for number in np.flatnonzero(special).tolist():
-            written.append(orjson.dumps(codec.encode_label(self.label(number)))[1:-1])
+            written.append(orjson.dumps(form.encode_label(self.label(number)))[1:-1])
             starts[number], ends[number] = size, size + len(written[-1])
             size = int(ends[number])
         return np.append(self._arena, np.frombuffer(b"".join(written), np.uint8)), starts, ends

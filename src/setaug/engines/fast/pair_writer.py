@@ -11,7 +11,8 @@ from setaug.augmenter import PairFormat, SetAugmenter
 from setaug.engines.fast.blocks import Block
 from setaug.engines.fast.label_table import LabelTable
 from setaug.engines.fast.loops import load_scan
-from setaug.orders.arrays import SetBatch, freeze
+from setaug.forms.form import WrittenForm
+from setaug.orders.arrays import Ints, SetBatch, freeze
 from setaug.orders.orderings import OrderBatch, Ordering
 
 
@@ -27,15 +28,13 @@ class PairWriter:
     foot: NDArray[np.uint8]
     keys: NDArray[np.uint8]
     key_starts: NDArray[np.int64]
-    separator: NDArray[np.uint8]
-    with_size: bool
+    form: WrittenForm
     labels: tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]
     is_plain: bool
     _buffers: list[NDArray[np.uint8]] = field(default_factory=lambda: [np.empty(0, np.uint8), np.empty(0, np.uint8)])
 
     def __post_init__(self) -> None:
-        parts = (self.head, self.middle, self.foot, self.keys, self.key_starts, self.separator, *self.labels)
-        freeze(*parts)
+        freeze(self.head, self.middle, self.foot, self.keys, self.key_starts, *self.labels)
 
     @classmethod
     def of(
@@ -59,9 +58,8 @@ class PairWriter:
             _array(foot),
             _array(b"".join(keys)),
             np.cumsum([0, *map(len, keys)]),
-            _array(_in_json(augmenter.separator)),
-            augmenter.with_size,
-            table.encoded(augmenter.codec),
+            augmenter.codec.form,
+            table.encoded(augmenter.codec.form),
             table.is_plain,
         )
 
@@ -72,7 +70,12 @@ class PairWriter:
         """
         orders = self.ordering.orders(batch, self.n_orders, seed=self.seed, first_index=first_index)
         label_bytes, label_starts, label_ends = self.labels
-        bound = (len(orders.positions) + 1) * self._size(block, batch)
+        sizes = batch.sizes
+        openings, opening_starts = self._openings(sizes)
+        between, last = (_array(_in_json(text)) for text in (self.form.between, self.form.last))
+        freeze(openings, opening_starts, between, last)
+        around = int(np.diff(opening_starts)[sizes].sum()) + len(between) * len(batch.ids) + len(last) * len(batch)
+        bound = (len(orders.positions) + 1) * (around + self._size(block, batch))
         out = self._buffers.pop(0)
         if bound > len(out) or not out.flags.writeable:  # as it comes out of a pickle
             out = np.empty(bound + bound // 8, np.uint8)
@@ -87,8 +90,10 @@ class PairWriter:
             label_bytes,
             label_starts,
             label_ends,
-            self.with_size,
-            self.separator,
+            openings,
+            opening_starts,
+            between,
+            last,
             self.head,
             self.middle,
             self.foot,
@@ -98,12 +103,20 @@ class PairWriter:
         )
         return out.data[:size], orders
 
+    def _openings(self, sizes: Ints) -> tuple[NDArray[np.uint8], Ints]:
+        """Return the openings of sets of these sizes, and where that of each size starts; others have no bytes."""
+        counts = np.bincount(sizes, minlength=1)
+        texts = {size: _in_json(self.form.opening(size)) for size in np.flatnonzero(counts).tolist()}
+        starts = np.zeros(len(counts) + 1, np.int64)
+        starts[np.array([*texts], np.int64) + 1] = [*map(len, texts.values())]
+        return _array(b"".join(texts.values())), np.cumsum(starts)
+
     def _size(self, block: Block, batch: SetBatch) -> int:
-        """Return a bound on the bytes of one pair of each row."""
+        """Return a bound on the bytes of one pair of each row, without what the form puts around labels."""
         _, label_starts, label_ends = self.labels
-        around = len(self.head) + len(self.middle) + len(self.foot) + len(self.keys) + 22  # and the set's size
+        around = len(self.head) + len(self.middle) + len(self.foot) + len(self.keys) + 2
         copied = np.sum(block.texts[:, 1] - block.texts[:, 0]) + np.sum(block.carried[..., 1] - block.carried[..., 0])
-        labels = np.sum((label_ends - label_starts)[batch.ids]) + len(self.separator) * len(batch.ids)
+        labels = np.sum((label_ends - label_starts)[batch.ids])
         return int(len(batch) * around + copied + 4 * block.carried[..., 0].size + labels)
 
 

@@ -165,7 +165,7 @@ def merge_repeats(starts: Ints, ids: NDArray[np.int32], counts: Ints, last_row: 
     return len(labels) - len(kept)
 
 
-def find_special(arena: Bytes, ends: Ints, n_known: int, mark: int, special: NDArray[np.bool_]) -> None:
+def find_special(arena: Bytes, ends: Ints, n_known: int, marks: NDArray[np.bool_], special: NDArray[np.bool_]) -> None:
     """Mark the strings that may need an escape of the codec: here, all of them."""
     special[:n_known] = True
 
@@ -180,8 +180,10 @@ def put_pairs(
     label_bytes: Bytes,
     label_starts: Ints,
     label_ends: Ints,
-    with_size: bool,
-    separator: Bytes,
+    openings: Bytes,
+    opening_starts: Ints,
+    between: Bytes,
+    last: Bytes,
     head: Bytes,
     middle: Bytes,
     foot: Bytes,
@@ -193,7 +195,8 @@ def put_pairs(
     data, label_data, key_data = block.tobytes(), label_bytes.tobytes(), keys.tobytes()
     labels = [label_data[a:b] for a, b in zip(label_starts.tolist(), label_ends.tolist(), strict=True)]
     names = [key_data[a:b] for a, b in pairwise(key_starts.tolist())]
-    between = separator.tobytes()
+    opening_data, starts_of = openings.tobytes(), opening_starts.tolist()
+    joint, behind = between.tobytes(), last.tobytes()
     rows = zip(pairwise(starts.tolist()), texts.tolist(), carried.tolist(), strict=True)
     numbers, drawn = ids.tolist(), orders.tolist()
     pieces = []
@@ -201,10 +204,11 @@ def put_pairs(
         before = head.tobytes() + data[text_start:text_end] + middle.tobytes()
         values = [data[a:b].replace(b"\r", b" ") if a >= 0 else b"null" for a, b in spans]
         after = foot.tobytes() + b"".join([n + v for n, v in zip(names, values, strict=True)]) + b"}\n"
-        size = [b"%d" % (end - start)] if with_size else []
-        for order in [range(end - start), *(row[start:end] for row in drawn)]:
-            completion = between.join(size + [labels[numbers[start + k]] for k in order])
-            pieces.append(before + completion + after)
+        size = end - start
+        before += opening_data[starts_of[size] : starts_of[size + 1]]
+        after = behind + after if size else after
+        all_orders = [range(size), *(row[start:end] for row in drawn)]
+        pieces += [before + joint.join([labels[numbers[start + k]] for k in order]) + after for order in all_orders]
     written = b"".join(pieces)
     out[: len(written)] = np.frombuffer(written, np.uint8)
     return len(written)

@@ -1,6 +1,7 @@
 """A logits processor for ``model.generate`` that lets a model write nothing but a set."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from operator import index
 from typing import Any, SupportsIndex
 
@@ -9,11 +10,14 @@ import torch
 from transformers import LogitsProcessor
 
 from setaug.codec import SetCodec
-from setaug.decoding.automaton import ClosedSets, OpenSets, Reading, SetAutomaton, Sizes
+from setaug.decoding.automaton import ClosedSets, OpenSets, PartialLabel, Reading, SetAutomaton, Sizes
+from setaug.decoding.json_schema import read_set_schema
 from setaug.decoding.label_tokens import LabelTokens, Tokens
 
 MAX_LABEL_TOKENS = 24
 """In an open vocabulary, a label this long ends as soon as it can."""
+MAX_SIZE = 20
+"""The largest size where none is named."""
 
 
 class SetConstraint(LogitsProcessor):
@@ -29,8 +33,9 @@ class SetConstraint(LogitsProcessor):
     tokenizer
         The model's tokenizer.
     labels
-        The labels that may be written; None for an open vocabulary (any text without the separator's first
-        character). Of labels that the tokenizer writes alike only the first is used; `twins` names the others.
+        The labels that may be written; None for an open vocabulary (any text; where labels are separated, without the
+        separator's first character). Of labels that the tokenizer writes alike only the first is used; `twins` names
+        the others.
     codec
         How the model writes sets.
     sizes
@@ -66,27 +71,29 @@ class SetConstraint(LogitsProcessor):
     ) -> None:
         self.tokenizer = tokenizer
         self.codec = codec or SetCodec()
+        self._form = self.codec.form
         self._max_label_tokens = max_label_tokens
-        self._label_codec = SetCodec(separator=self.codec.separator, with_size=False)
         self.start = start
         self.end = tokenizer.eos_token_id if end is None else end
         if self.end is None:
             raise ValueError("the tokenizer has no token that ends a text; name one with end=.")
-        label_tokens = LabelTokens(tokenizer, self.codec, before)
+        label_tokens = LabelTokens(tokenizer, self._form, before)
         self.labels: list[str] | None = None
         self.twins: dict[str, str] = {}
+        empty = label_tokens.empty()
         if labels is None:
             self.sizes = _check_sizes(sizes, None)
             written = self._written_sizes(label_tokens)
-            banned = self._banned_in_labels()
-            spaces, separator = label_tokens.separator()
-            behind = (*spaces, *separator)[0]
-            longest = self.sizes.most * (max_label_tokens + len(spaces + separator))
+            self._check_marks()
+            first, (spaces, between), last = label_tokens.first(), label_tokens.between(), label_tokens.last()
+            behind = first[:1]
+            longest = self.sizes.most * (max_label_tokens + len(spaces + between)) + len(first + last)
             self._automaton: SetAutomaton = OpenSets(
                 read_label=self._read_label,
-                separator=separator,
-                spaces=spaces,
-                banned=banned,
+                first=first,
+                between=between,
+                last=last,
+                empty=empty,
                 max_label_tokens=max_label_tokens,
                 sizes=self.sizes,
                 written_sizes=written,
@@ -94,24 +101,31 @@ class SetConstraint(LogitsProcessor):
                 prefix=prefix,
             )
         else:
-            first, later = self._keep_different(label_tokens, labels)
-            behind = later[0][0]
-            self.sizes = _check_sizes(sizes, len(later))
+            different = self._keep_different(label_tokens, labels)
+            self.sizes = _check_sizes(sizes, len(different["later"]))
             written = self._written_sizes(label_tokens)
-            longest = sum(sorted(map(len, later), reverse=True)[: self.sizes.most]) + max(map(len, first or [()]))
+            starts = {tokens[0] for tokens in different.get("first", different["later"])}
+            behind = tuple(starts) if len(starts) == 1 else ()
+            lengths = sorted((max(map(len, each)) for each in zip(*different.values(), strict=True)), reverse=True)
+            longest = sum(lengths[: self.sizes.most])
             self._automaton = ClosedSets(
-                later=later,
-                first=first,
+                later=different["later"],
+                first=different.get("first"),
+                later_last=different.get("later_last"),
+                first_last=different.get("first_last"),
+                empty=empty,
                 sizes=self.sizes,
                 written_sizes=written,
                 end=self.end,
                 prefix=prefix,
             )
         self.openings = {
-            size: (*prefix, *tokens, behind if size else self.end) for size, tokens in (written or {}).items()
+            size: (*prefix, *tokens, *(behind if size else (*empty, self.end)[:1]))
+            for size, tokens in (written or {}).items()
         }
         """How a set of each size begins, with the token that shows where the size ends."""
-        self.max_new_tokens = len(prefix) + max(map(len, (written or {0: ()}).values())) + longest + 1
+        n_front = len(prefix) + max(map(len, (written or {0: ()}).values()))
+        self.max_new_tokens = n_front + max(longest, len(empty)) + 1
         self._prompt = torch.empty(0, 0, dtype=torch.long)
         self._states: dict[Tokens, object] = {}
 
@@ -132,29 +146,60 @@ class SetConstraint(LogitsProcessor):
             options.setdefault("end", ends)
         return cls(tokenizer, labels, **options)
 
-    def _keep_different(
-        self, label_tokens: LabelTokens, labels: Iterable[str]
-    ) -> tuple[list[Tokens] | None, list[Tokens]]:
-        """Keep one of the labels that are written alike; return the tokens of each at the start of a text and later."""
+    @classmethod
+    def from_json_schema(
+        cls, tokenizer: Any, schema: Mapping[str, Any], *, model: Any | None = None, **options: Any
+    ) -> "SetConstraint":
+        """Make a constraint from the JSON schema of an array of different strings.
+
+        Parameters
+        ----------
+        schema
+            Such as ``{"type": "array", "items": {"enum": ["joy", "love"]}, "uniqueItems": True, "maxItems": 2}``; items
+            that are any strings make an open vocabulary.
+        model
+            The model to fit; see `for_model`.
+        options
+            The other parameters. By default sets are written as JSON, without a size.
+
+        """
+        labels, least, most = read_set_schema(schema)
+        if most is None:
+            most = max(least, MAX_SIZE if labels is None else len(labels))
+        options.setdefault("codec", SetCodec(written_as="json", with_size=False))
+        options = {"sizes": range(least, most + 1), **options}
+        if model is not None:
+            return cls.for_model(model, tokenizer, labels, **options)
+        return cls(tokenizer, labels, **options)
+
+    def _keep_different(self, label_tokens: LabelTokens, labels: Iterable[str]) -> dict[str, list[Tokens]]:
+        """Keep one of the labels that are written alike; return the tokens of each, by where it stands in a set."""
         if isinstance(labels, str):
             raise TypeError(f"expected labels, got the string {labels!r}.")
         different = list(dict.fromkeys(labels))
         if not different:
             raise ValueError("labels must not be empty; None allows any label.")
-        later = label_tokens.later_labels(different)
-        first = later if self.codec.with_size else label_tokens.first_labels(different)
-        begins: dict[Tokens, str] = {}
-        goes_on: dict[Tokens, str] = {}
-        for label, begin, rest in zip(different, first, later, strict=True):
-            if self.end in begin + rest:
+        form = self._form
+        written = {"later": label_tokens.later_labels(different)}
+        if form.first != form.before or not form.with_size:
+            written["first"] = label_tokens.first_labels(different)
+        if form.last != form.after:
+            written["later_last"] = label_tokens.later_labels(different, are_last=True)
+            if "first" in written:
+                written["first_last"] = label_tokens.first_labels(different, are_last=True)
+        kept: dict[str, dict[Tokens, str]] = {where: {} for where in written}
+        for label, *each in zip(different, *written.values(), strict=True):
+            if any(self.end in tokens for tokens in each):
                 raise ValueError(f"the label {label!r} holds the token that ends the output; leave it out.")
-            twin = begins.get(begin) or goes_on.get(rest)
-            if twin is None:
-                begins[begin] = goes_on[rest] = label
-            else:
+            places = list(zip(kept.values(), each, strict=True))
+            twin = next((known[tokens] for known, tokens in places if tokens in known), None)
+            if twin is not None:
                 self.twins[label] = twin
-        self.labels = list(goes_on.values())
-        return None if self.codec.with_size else list(begins), list(goes_on)
+                continue
+            for known, tokens in places:
+                known[tokens] = label
+        self.labels = list(kept["later"].values())
+        return {where: list(known) for where, known in kept.items()}
 
     def _written_sizes(self, label_tokens: LabelTokens) -> dict[int, Tokens] | None:
         if not self.codec.with_size:
@@ -165,24 +210,47 @@ class SetConstraint(LogitsProcessor):
             raise ValueError("the tokenizer writes different sizes alike; use SetCodec(with_size=False) or sizes=.")
         return written
 
-    def _banned_in_labels(self) -> Any:
-        mark = self.codec.mark[0]
-        if mark.isspace():
-            raise ValueError(f"in an open vocabulary the separator must not be white space, got {mark!r}.")
-        texts = self.tokenizer.batch_decode([[token] for token in range(len(self.tokenizer))])
-        if not mark.isascii() and any("\ufffd" in text for text in texts):
-            raise ValueError(f"the tokenizer could write {mark!r} byte by byte; choose another separator.")
-        banned = {token for token, text in enumerate(texts) if mark in text}
-        special = {token for token, added in self.tokenizer.added_tokens_decoder.items() if added.special}
-        return np.array(sorted(banned.union(special, self.tokenizer.all_special_ids)), np.int64)
+    def _check_marks(self) -> None:
+        """Raise if labels of any text could not be told from what stands around them."""
+        if self._form.with_size and not self._form.first:
+            raise ValueError(f"sets written as {self.codec.written_as} with their size need a closed vocabulary.")
+        for mark in self._form.marks:
+            if mark.isspace():
+                raise ValueError(f"in an open vocabulary the separator must not be white space, got {mark!r}.")
+            if not mark.isascii() and any("\ufffd" in text for text in self._texts):
+                raise ValueError(f"the tokenizer could write {mark!r} byte by byte; choose another separator.")
 
-    def _read_label(self, tokens: Tokens) -> str | None:
-        text = self.tokenizer.decode(tokens).strip().removeprefix(self.codec.mark)
-        read = self._label_codec.decode(text)
-        is_cut = text.endswith("\ufffd") and len(tokens) < self._max_label_tokens  # within a letter's bytes
-        if len(read.labels) != 1 or read.malformed or read.repeated or is_cut:
-            return None
-        return read.labels[0]
+    @cached_property
+    def _texts(self) -> list[str]:
+        """What each token stands for behind a letter."""
+        anchor = self.tokenizer("a", add_special_tokens=False)["input_ids"]
+        n_before = len(self.tokenizer.decode(anchor))
+        texts = self.tokenizer.batch_decode([[*anchor, token] for token in range(len(self.tokenizer))])
+        return [text[n_before:] for text in texts]
+
+    @cached_property
+    def _special(self) -> set[int]:
+        added = self.tokenizer.added_tokens_decoder.items()
+        return {self.end, *self.tokenizer.all_special_ids, *(token for token, one in added if one.special)}
+
+    def _banned(self, unfinished: str) -> Any:
+        """Return the tokens that cannot go on with a label that ends with an unfinished escape."""
+        if unfinished not in self._banned_behind:
+            texts = enumerate(self._texts)
+            refused = {token for token, text in texts if self._form.unfinished(unfinished + text) is None}
+            self._banned_behind[unfinished] = np.array(sorted(refused | self._special), np.int64)
+        return self._banned_behind[unfinished]
+
+    @cached_property
+    def _banned_behind(self) -> dict[str, Any]:
+        return {}
+
+    def _read_label(self, before: Tokens, tokens: Tokens) -> PartialLabel:
+        raw = self.tokenizer.decode(before + tokens).removeprefix(self.tokenizer.decode(before)) if tokens else ""
+        is_cut = raw.endswith("\ufffd") and len(tokens) < self._max_label_tokens  # within a letter's bytes
+        unfinished = self._form.unfinished(raw)
+        label = self._form.read_label(raw) if unfinished == "" and not is_cut else None
+        return PartialLabel(label, self._banned(unfinished or ""))
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Forbid all tokens that no set can go on with."""
@@ -250,7 +318,7 @@ class SetConstraint(LogitsProcessor):
 
 
 def _check_sizes(sizes: SupportsIndex | Iterable[int] | None, n_labels: int | None) -> Sizes:
-    most = 20 if n_labels is None else min(n_labels, 20)
+    most = MAX_SIZE if n_labels is None else min(n_labels, MAX_SIZE)
     given = range(most + 1) if sizes is None else [sizes] if isinstance(sizes, SupportsIndex) else sizes
     allowed = frozenset(map(index, given))
     if not allowed or min(allowed) < 0:
