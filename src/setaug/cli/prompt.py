@@ -126,7 +126,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how to choose a set from the samples; {describe(CHOICES, default='expected-f1')}",
     )
     group.add_argument("--threshold", type=float, default=0.5, metavar="P", help="for --choose vote [0.5]")
-    group.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -149,8 +149,8 @@ def run(options: argparse.Namespace) -> None:
         for prediction in predictions:
             stream.write(json_line(prediction.as_row()))
     if not options.quiet:
-        lines = [*_summary(model.report_, model), *(skipped_lines(skipped) if skipped else [])]
-        tell(*lines)
+        tell(*_summary(model.report_, model))
+    tell(*skipped_lines(skipped))
 
 
 def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
