@@ -198,12 +198,14 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
 
 def _answers(options: argparse.Namespace) -> str:
     """Return where answers are kept: beside the output, or in the working folder where that is no file."""
-    from setaug.storage import check_outputs
+    from setaug.storage import check_outputs, descriptor_of, is_address, local_path
 
-    is_file = options.output != "-" and (not os.path.exists(options.output) or os.path.isfile(options.output))
-    answers: str = options.answers or (f"{options.output}.answers.jsonl" if is_file else "setaug-answers.jsonl")
-    if answers == "-":
-        raise UsageError("answers need a file of their own, not standard output.")
+    output = local_path(options.output)
+    is_open = descriptor_of(output) is not None or is_address(output)
+    is_file = not is_open and (not os.path.exists(output) or os.path.isfile(output))
+    answers = local_path(options.answers or (f"{output}.answers.jsonl" if is_file else "setaug-answers.jsonl"))
+    if descriptor_of(answers) is not None or is_address(answers):
+        raise UsageError(f"answers need a file of their own on this machine, not {answers}.")
     check_outputs([options.output, answers], [options.input, options.train])
     return answers
 
