@@ -33,7 +33,7 @@ COMMANDS = {
     "predict": f"predict {MODEL} few.jsonl -o out/predictions.jsonl -q",
     "score": f"score {MODEL} few.jsonl -o out/scores.jsonl -q",
     "evaluate": "evaluate few.jsonl few.jsonl --html out/report.html",
-    "prompt": f"prompt few.jsonl --train few.jsonl --model m --base-url {SERVER} --answers kept.jsonl -o out/sets.jsonl",
+    "prompt": f"prompt few.jsonl --train few.jsonl --model m --base-url {SERVER} --answers kept -o out/sets.jsonl",
     "demo": "demo out --no-train --examples 2000",
     "train": "train few.jsonl -o out/run --epochs 2 --checkpoint-every 2",
 }
@@ -53,7 +53,7 @@ def try_command(command: list[str], folder: Path, moments: int) -> int:
     for moment in range(moments):
         shutil.rmtree(out)
         out.mkdir()
-        (folder / "kept.jsonl").unlink(missing_ok=True)
+        (folder / "kept").unlink(missing_ok=True)
         n_killed += run(command, kill_after=seconds * (moment + 0.5) / moments) == -signal.SIGKILL
         found = outputs(out)
         assert found.items() <= whole.items(), f"after a kill at {moment}: {found.keys()}"
