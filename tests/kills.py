@@ -4,6 +4,7 @@
 """
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -11,13 +12,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 from setaug.cli import main
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
 
-MODEL = "MODEL"
+MODEL, SERVER = "MODEL", "SERVER"
 COMMANDS = {
     "augment to JSON lines": "augment train.jsonl -o out/pairs.jsonl -q",
     "augment to zstandard": "augment train.jsonl -o out/pairs.jsonl.zst -q",
@@ -29,6 +33,8 @@ COMMANDS = {
     "predict": f"predict {MODEL} few.jsonl -o out/predictions.jsonl -q",
     "score": f"score {MODEL} few.jsonl -o out/scores.jsonl -q",
     "evaluate": "evaluate few.jsonl few.jsonl --html out/report.html",
+    "prompt": f"prompt few.jsonl --train few.jsonl --model m --base-url {SERVER} --answers kept -o out/sets.jsonl",
+    "demo": "demo out --no-train --examples 2000",
     "train": "train few.jsonl -o out/run --epochs 2 --checkpoint-every 2",
 }
 
@@ -47,6 +53,7 @@ def try_command(command: list[str], folder: Path, moments: int) -> int:
     for moment in range(moments):
         shutil.rmtree(out)
         out.mkdir()
+        (folder / "kept").unlink(missing_ok=True)
         n_killed += run(command, kill_after=seconds * (moment + 0.5) / moments) == -signal.SIGKILL
         found = outputs(out)
         assert found.items() <= whole.items(), f"after a kill at {moment}: {found.keys()}"
@@ -88,6 +95,31 @@ def outputs(out: Path) -> dict[str, bytes]:
     return found
 
 
+class _Answer(BaseHTTPRequestHandler):
+    """A language model that always says the same."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        message = {"role": "assistant", "content": "1 | joy"}
+        content = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def answering() -> Iterator[str]:
+    """Run such a model; yield its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answer) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
 def lay_out(folder: Path, n_examples: int) -> None:
     """Write the input."""
     write_examples(folder / "train.jsonl", sample_examples(n_examples, seed=1))
@@ -97,9 +129,10 @@ def lay_out(folder: Path, n_examples: int) -> None:
 def try_commands(names: list[str], moments: int, n_examples: int, model: str) -> Iterator[tuple[str, int]]:
     """Try commands, each in a folder of its own."""
     for name in names:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, answering() as server:
             lay_out(Path(folder), n_examples)
-            yield name, try_command(COMMANDS[name].replace(MODEL, model).split(), Path(folder).resolve(), moments)
+            command = COMMANDS[name].replace(MODEL, model).replace(SERVER, server)
+            yield name, try_command(command.split(), Path(folder).resolve(), moments)
 
 
 def run_all() -> None:
@@ -107,13 +140,14 @@ def run_all() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--moments", type=int, default=20)
     parser.add_argument("--examples", type=int, default=20_000)
+    parser.add_argument("--only", nargs="*", choices=COMMANDS, default=list(COMMANDS))
     options = parser.parse_args()
     import setaug.models.neural.training  # noqa: F401 - so that a child need not load it again
 
     with tempfile.TemporaryDirectory() as folder:
         lay_out(Path(folder), 10)
         assert run(["train", f"{folder}/few.jsonl", "-o", f"{folder}/model", "--epochs", "1"]) == 0
-        for name, n_killed in try_commands(list(COMMANDS), options.moments, options.examples, f"{folder}/model"):
+        for name, n_killed in try_commands(options.only, options.moments, options.examples, f"{folder}/model"):
             sys.stdout.write(f"{name}: killed {n_killed} of {options.moments} times before its end; all whole\n")
             sys.stdout.flush()
 

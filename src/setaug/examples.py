@@ -270,17 +270,25 @@ def read_rows(
     columns: Columns,
     skipped: Skipped | None,
     make: Callable[[Mapping[str, Any]], _Made],
+    *,
+    carry: Sequence[str] = (),
     row_groups: range | None = None,
 ) -> Iterator[_Made]:
     """Yield ``make(row)`` for each row of an open file; a row for which it raises `DataError` is a bad row.
 
-    Of a Parquet file, only the given row groups are read.
+    Parameters
+    ----------
+    carry
+        Columns that, like those of text and labels, must not be there twice.
+    row_groups
+        Of a Parquet file, the row groups to read.
+
     """
     if kind not in _READERS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     try:
         # The rows have no name here: an error would keep them, and with them the stream.
-        for line, n_rows, read_row in _READERS[kind](stream, columns, row_groups):
+        for line, n_rows, read_row in _READERS[kind](stream, columns, carry, row_groups):
             try:
                 made = make(read_row())
             except DataError as error:
@@ -369,22 +377,22 @@ def _excerpt(line: bytes) -> str:
     return _cut("".join(char if char.isprintable() else " " for char in start))
 
 
-def _csv_rows(stream: BinaryIO, columns: Columns, _: object) -> Rows:
-    yield from _delimited_rows(stream, columns, ",")
+def _csv_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], _: object) -> Rows:
+    yield from _delimited_rows(stream, columns, carry, ",")
 
 
-def _tsv_rows(stream: BinaryIO, columns: Columns, _: object) -> Rows:
-    yield from _delimited_rows(stream, columns, "\t")
+def _tsv_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], _: object) -> Rows:
+    yield from _delimited_rows(stream, columns, carry, "\t")
 
 
-def _delimited_rows(stream: BinaryIO, columns: Columns, separator: str) -> Rows:
+def _delimited_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], separator: str) -> Rows:
     csv.field_size_limit(sys.maxsize)  # a text may be longer than the module's 128 KiB
     # Bytes that are no UTF-8 become lone surrogates, so that one bad row does not end the reading.
     with _borrowed(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")) as text:
         # Strict, or a quote that is never closed would silently make one row of all that follow.
         reader = csv.reader(text, delimiter=separator, strict=True)
         try:
-            header = _checked_header(_next_cells(reader), columns)
+            header = _checked_header(_next_cells(reader), columns, carry)
         except DataError as error:
             raise DataError(error.problem, line=1) from None
         if header is None:
@@ -408,7 +416,7 @@ def _next_cells(reader: Any) -> list[str] | DataError | None:
         return DataError(f"quotes that do not fit together ({error}){lines}.")
 
 
-def _checked_header(cells: list[str] | DataError | None, columns: Columns) -> list[str] | None:
+def _checked_header(cells: list[str] | DataError | None, columns: Columns, carry: Sequence[str]) -> list[str] | None:
     if isinstance(cells, DataError):
         raise cells
     if cells is None:
@@ -417,12 +425,12 @@ def _checked_header(cells: list[str] | DataError | None, columns: Columns) -> li
     for name in (columns.text, columns.labels):
         if name not in cells and (columns.are_labelled or name != columns.labels):
             raise DataError(f"column {shown(name)} is missing; the header has {_listed(cells)}.")
-    _check_once(cells, columns)
+    _check_once(cells, columns, carry)
     return cells
 
 
-def _check_once(names: list[str], columns: Columns) -> None:
-    for name in (columns.text, columns.labels):
+def _check_once(names: list[str], columns: Columns, carry: Sequence[str]) -> None:
+    for name in (columns.text, columns.labels, *carry):
         if names.count(name) > 1:
             raise DataError(f"there are {names.count(name)} columns {shown(name)}; rename all but one.")
 
@@ -447,14 +455,15 @@ def _csv_row(header: list[str], cells: list[str] | DataError, columns: Columns) 
     return row
 
 
-def _parquet_rows(stream: BinaryIO, columns: Columns, row_groups: range | None) -> Rows:
+def _parquet_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], row_groups: range | None) -> Rows:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise MissingExtraError("Reading Parquet", "parquet") from None
     try:
         table = parquet.ParquetFile(stream, page_checksum_verification=True)
-        _check_once(table.schema_arrow.names, columns)
+        _check_once(table.schema_arrow.names, columns, carry)
+        _check_times(table.schema_arrow, carry)
         groups = range(table.num_row_groups) if row_groups is None else row_groups
         number = sum(table.metadata.row_group(k).num_rows for k in range(groups.start))
         for batch in table.iter_batches(batch_size=1024, row_groups=list(groups)):
@@ -470,6 +479,13 @@ def _parquet_rows(stream: BinaryIO, columns: Columns, row_groups: range | None) 
                     yield number, 1, lambda row=rows[at]: row  # type: ignore[misc]
     except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise FileError(f"not a Parquet file that can be read ({_one_line(error)}).") from None
+
+
+def _check_times(schema: Any, carry: Sequence[str]) -> None:
+    """Raise if a carried column holds times in nanoseconds: Python's times would drop the last three digits."""
+    for name in carry:
+        if name in schema.names and "time64[ns]" in str(schema.field(name).type):
+            raise FileError(f"{shown(name)} is carried and holds times in nanoseconds; convert it to microseconds.")
 
 
 def _parquet_row(batch: Any, at: int) -> dict[str, Any]:
@@ -489,7 +505,7 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-_READERS: dict[str, Callable[[BinaryIO, Columns, range | None], Rows]] = {
+_READERS: dict[str, Callable[[BinaryIO, Columns, Sequence[str], range | None], Rows]] = {
     "jsonl": _jsonl_rows,
     "csv": _csv_rows,
     "tsv": _tsv_rows,

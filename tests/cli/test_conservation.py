@@ -159,10 +159,11 @@ def test_rows_in_are_rows_out_or_counted(
     monkeypatch.setattr("setaug.cli.progress.PATIENCE", 600)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     for seed in range(4):
+        quiet = ["-q"] if seed % 2 else []
         made = make(tmp_path, kind, seed)
         output = tmp_path / f"{name}-{seed}.jsonl"
         before = _prompting(made, answering, tmp_path) if name == "prompt" else [name, str(generator_folder)]
-        code = main([*before, str(made.path), *made.options, "--skip-bad", "-o", str(output)])
+        code = main([*before, str(made.path), *made.options, "--skip-bad", "-o", str(output), *quiet])
         err = capfd.readouterr().err
         if name == "prompt" and not made.ids:
             assert code == 2

@@ -170,7 +170,7 @@ def test_orders_in_prompts_are_compared_by_the_runner_of_experiments(
     assert str(files) not in page
 
 
-@pytest.mark.parametrize("output", [[], ["-o", "/dev/null"]])
+@pytest.mark.parametrize("output", [[], ["-o", "/dev/null"], ["-o", "/dev/stdout"], ["-o", "memory://sets.jsonl"]])
 def test_answers_are_kept_also_where_the_output_is_no_file(
     output: list[str], server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,8 +180,17 @@ def test_answers_are_kept_also_where_the_output_is_no_file(
         relay.trouble = lambda n_asked, body: None
         assert main(call(relay.url, server.folder, *output)) == 0
         assert_nothing_was_asked_twice(relay)
-    assert len(capfd.readouterr().out.splitlines()) == (0 if output else N_TEXTS)
+    is_shown = output in ([], ["-o", "/dev/stdout"])
+    assert len(capfd.readouterr().out.splitlines()) == (N_TEXTS if is_shown else 0)
     assert (files / "setaug-answers.jsonl").read_bytes().count(b"\n") == N_TEXTS
+
+
+def test_answers_lie_beside_an_output_that_is_named_by_an_address(server: ModelServer, files: Path) -> None:
+    with Relay(server).running() as relay:
+        assert main(call(relay.url, server.folder, "-o", f"file://{files}/sets.jsonl")) == 0
+    assert (files / "sets.jsonl").exists()
+    assert (files / "sets.jsonl.answers.jsonl").read_bytes().count(b"\n") == N_TEXTS
+    assert not (files / "file:").exists()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +208,9 @@ def test_answers_are_kept_also_where_the_output_is_no_file(
         (["--train", "empty.jsonl"], "empty.jsonl holds no example"),
         (["--answers", "train.jsonl"], "the output would replace the input train.jsonl"),
         (["--answers", "out.jsonl"], "out.jsonl would be written twice"),
-        (["--answers", "-"], "answers need a file of their own, not standard output"),
+        (["--answers", "-"], "answers need a file of their own on this machine, not -."),
+        (["--answers", "/dev/stdout"], "answers need a file of their own on this machine, not /dev/stdout."),
+        (["--answers", "memory://a"], "answers need a file of their own on this machine, not memory://a."),
         (["--answers", "notes.txt"], "line 1 of notes.txt is not what this command writes"),
     ],
 )

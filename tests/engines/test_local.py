@@ -681,3 +681,49 @@ def test_a_mark_at_the_start_does_not_spill_more_than_the_file(tmp_path: Path) -
     (tmp_path / "in.jsonl").write_bytes(b'\xef\xbb\xbf{"text":"a","labels":["x"]}\n')
     with count_files(tmp_path / "in.jsonl") as counted:
         assert counted.spill._file.seek(0, 2) < 1000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_temporary_files_that_find_no_room_are_named(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys; from setaug.cli import main; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+        "sys.exit(main(['augment', '-', '-q', '-o', 'out.jsonl']))"
+    )
+    lines = b'{"text":"a","labels":["x"]}\n' * 100
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    found = subprocess.run(
+        [sys.executable, "-c", code], input=lines, capture_output=True, cwd=tmp_path, env=environment
+    )
+    message = f"setaug augment: cannot write a temporary file in {tmp_path}: File too large; set TMPDIR.\n"
+    assert (found.returncode, found.stderr.decode()) == (2, message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_carried_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array([["x"]]), pa.array([1]), pa.array([2])], list("tlcc"))
+    parquet.write_table(table, tmp_path / "in.parquet")
+    (tmp_path / "in.csv").write_text("t,l,c,c,,\na,x,1,2,,\n")
+    for name in ("in.csv", "in.parquet"):
+        augment_files(tmp_path / name, tmp_path / "out.jsonl", columns=Columns(text="t", labels="l"))
+        with pytest.raises(DataError, match='there are 2 columns "c"; rename all but one'):
+            augment_files(tmp_path / name, tmp_path / "out.jsonl", columns=Columns(text="t", labels="l"), carry=["c"])
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_carried_times_keep_all_their_digits_or_are_refused(is_nested: bool, tmp_path: Path) -> None:
+    def carry(values: pa.DataType, digits: int) -> Any:
+        array = pa.array([digits], pa.int64()).cast(values)
+        column = pa.StructArray.from_arrays([array], ["at"]) if is_nested else array
+        table = pa.table({"text": ["a"], "labels": [["x"]], "c": column})
+        parquet.write_table(table, tmp_path / "in.parquet")
+        augment_files(tmp_path / "in.parquet", tmp_path / "out.jsonl", carry=["c"])
+        found = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["c"]
+        return found["at"] if is_nested else found
+
+    assert carry(pa.timestamp("ns"), 1577836800123456000) == "2020-01-01T00:00:00.123456"  # as pandas writes them
+    assert carry(pa.time64("us"), 3723000001) == "01:02:03.000001"
+    with pytest.raises(DataError, match="a field that is carried cannot be written as JSON"):
+        carry(pa.timestamp("ns"), 1577836800123456789)
+    with pytest.raises(FileError, match='"c" is carried and holds times in nanoseconds; convert it to microseconds'):
+        carry(pa.time64("ns"), 3723000000001)

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from pathlib import Path
 from threading import Thread
 
@@ -214,6 +215,29 @@ def test_a_pipe_without_a_name_is_written_to_directly():
         os.close(writing)
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="the system has no /dev/fd")
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"])
+def test_what_an_open_file_holds_already_is_kept(name, tmp_path):
+    place = tmp_path / "all"
+    place.write_bytes(b"before\n")
+    code = f"from setaug.storage import open_output\nwith open_output({name!r}) as stream: stream.write(b'more\\n')"
+    with place.open("ab") as stream:  # as in a shell: >> all
+        for _ in range(2):
+            subprocess.run([sys.executable, "-c", code], stdout=stream, check=True)
+    assert place.read_bytes() == b"before\nmore\nmore\n"
+    assert names_in(tmp_path) == ["all"]
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="the system has no /dev/shm")
+def test_files_in_shared_memory_are_ordinary_files():
+    assert kind_of("/dev/shm/train.csv.gz") == "csv"
+    with pytest.raises(FileError, match="cannot tell the kind of file"):
+        kind_of("/dev/shm/train")
+    assert kind_of("/dev/fd/3") == kind_of("/dev/null") == "jsonl"
+    with pytest.raises(FileError, match="the output would replace the input"):
+        check_outputs(["/dev/shm/in.jsonl"], ["/dev/shm/in.jsonl"])
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full device")
 def test_a_full_disk_is_reported():
     with pytest.raises(FileError, match="cannot write /dev/full: No space left on device"):
@@ -395,7 +419,11 @@ def test_an_address_of_a_local_file_is_its_path(tmp_path, prefix, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "spelling", ["{0}/in", "in", "./in", "../{1}/in", "link", "hard", "file://{0}/in", "local://{0}/./in", "sub/../in"]
+    "spelling",
+    [
+        *("{0}/in", "in", "./in", "../{1}/in", "link", "hard", "file://{0}/in", "local://{0}/./in", "sub/../in"),
+        "simplecache::file://{0}/in",
+    ],
 )
 def test_an_output_never_replaces_an_input(spelling, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -407,6 +435,14 @@ def test_an_output_never_replaces_an_input(spelling, tmp_path, monkeypatch):
     for output, source in [(name, "in"), ("in", name)]:
         with pytest.raises(FileError, match="the output would replace the input"):
             check_outputs([None, "-", output], [None, "-", "other", source])
+
+
+def test_an_output_is_not_redirected_to_an_input(tmp_path):
+    (tmp_path / "in").write_bytes(b"precious")
+    with (tmp_path / "in").open("ab") as stream:
+        with pytest.raises(FileError, match="the output would replace the input"):
+            check_outputs([f"/dev/fd/{stream.fileno()}"], [tmp_path / "in"])
+        check_outputs([f"/dev/fd/{stream.fileno()}"], [tmp_path / "other", tmp_path])
 
 
 def test_an_output_behind_an_address_never_replaces_an_input():
@@ -422,3 +458,27 @@ def test_outputs_are_different_files_and_data_is_not_written_among_the_input(tmp
     with pytest.raises(FileError, match="the output would lie among the input"):
         check_outputs([tmp_path / "a.jsonl"], [tmp_path])
     check_outputs(["-", "-", "/dev/null", "/dev/null", tmp_path / "report.html"], [tmp_path])
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_an_archive_without_bytes_is_damaged(suffix, tmp_path):
+    (tmp_path / f"a.jsonl{suffix}").write_bytes(b"")
+    with pytest.raises(FileError, match=rf"a.jsonl{suffix} is damaged: it is empty\."):
+        read(tmp_path / f"a.jsonl{suffix}")
+
+
+def test_a_small_archive_of_much_is_decompressed_piece_by_piece(tmp_path):
+    size = 1 << 29
+    path = tmp_path / "zeros.zst"
+    path.write_bytes(zstandard.ZstdCompressor(level=19).compress(bytes(size)))
+    tracemalloc.start()
+    try:
+        with open_input(path) as stream:
+            buffer, n_read = bytearray(1 << 20), 0
+            while n := stream.readinto(buffer):
+                n_read += n
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert n_read == size
+    assert peak < size / 2

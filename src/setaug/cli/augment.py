@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers", type=int, metavar="N", help="concurrent tasks of Ray on this machine [one per processor]"
     )
     group = parser.add_argument_group("messages")
-    group.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -138,8 +138,7 @@ def run(options: argparse.Namespace) -> None:
             engine=engine,
             progress=progress,
         )
-    if not options.quiet:
-        tell(*_summary(report, options))
+    tell(*([] if options.quiet else _summary(report, options)), *skipped_lines(report.skipped))
 
 
 def _engine(options: argparse.Namespace) -> "Engine":
@@ -173,4 +172,4 @@ def _summary(report: "AugmentReport", options: argparse.Namespace) -> list[str]:
         lines.append(f"merged {report.n_repeated:,} repeated labels")
     if options.format == "chat" and options.carry:
         lines.append('OpenAI accepts only "messages" in a row: for a file for OpenAI, leave out --carry')
-    return [*lines, *skipped_lines(report.skipped)]
+    return lines

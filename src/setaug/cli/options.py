@@ -198,9 +198,9 @@ def json_object(text: str) -> dict[str, Any]:
     return found
 
 
-def skipped_lines(skipped: "Skipped") -> list[str]:
-    """Describe the lines that were left out."""
-    if not skipped.count:
+def skipped_lines(skipped: "Skipped | None") -> list[str]:
+    """Describe the lines that were left out; a command that is quiet reports them too."""
+    if skipped is None or not skipped.count:
         return []
     first = "the first of them" if skipped.count > len(skipped.first) else "they are"
     return [f"skipped {skipped.count:,} bad lines; {first}:", *(f"  {message}" for message in skipped.first)]

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--calibrate", metavar="FILE", help="examples to calibrate the probabilities with")
     group = parser.add_argument_group("other")
     group.add_argument("--rule", choices=("threshold", "top-k", "oracle-k"), help="for classifiers [threshold]")
-    group.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -71,5 +71,5 @@ def run(options: argparse.Namespace) -> None:
                 n_sets += 1
                 n_labels += len(prediction.labels)
     if not options.quiet:
-        mean = f"{n_sets:,} sets with {n_labels / n_sets:.2f} labels on average" if n_sets else "no text to predict for"
-        tell(mean, *(skipped_lines(skipped) if skipped else []))
+        tell(f"{n_sets:,} sets with {n_labels / n_sets:.2f} labels on average" if n_sets else "no text to predict for")
+    tell(*skipped_lines(skipped))

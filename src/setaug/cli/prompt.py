@@ -127,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how to choose a set from the samples; {describe(CHOICES, default='expected-f1')}",
     )
     group.add_argument("--threshold", type=float, default=0.5, metavar="P", help="for --choose vote [0.5]")
-    group.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -150,8 +150,8 @@ def run(options: argparse.Namespace) -> None:
         for prediction in predictions:
             stream.write(json_line(prediction.as_row()))
     if not options.quiet:
-        lines = [*_summary(model.report_, model), *(skipped_lines(skipped) if skipped else [])]
-        tell(*lines)
+        tell(*_summary(model.report_, model))
+    tell(*skipped_lines(skipped))
 
 
 def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
@@ -200,12 +200,14 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
 
 def _answers(options: argparse.Namespace) -> str:
     """Return where answers are kept: beside the output, or in the working folder where that is no file."""
-    from setaug.storage import check_outputs
+    from setaug.storage import check_outputs, descriptor_of, is_address, local_path
 
-    is_file = options.output != "-" and (not os.path.exists(options.output) or os.path.isfile(options.output))
-    answers: str = options.answers or (f"{options.output}.answers.jsonl" if is_file else "setaug-answers.jsonl")
-    if answers == "-":
-        raise UsageError("answers need a file of their own, not standard output.")
+    output = local_path(options.output)
+    is_open = descriptor_of(output) is not None or is_address(output)
+    is_file = not is_open and (not os.path.exists(output) or os.path.isfile(output))
+    answers = local_path(options.answers or (f"{output}.answers.jsonl" if is_file else "setaug-answers.jsonl"))
+    if descriptor_of(answers) is not None or is_address(answers):
+        raise UsageError(f"answers need a file of their own on this machine, not {answers}.")
     check_outputs([options.output, answers], [options.input, options.train])
     return answers
 

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--batch-size", type=int, default=32, metavar="N", help="orders that are scored at once [32]")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same draws [0]")
-    group.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -96,8 +96,8 @@ def run(options: argparse.Namespace) -> None:
                 stream.write(json_line(_row(each)))
             scored.extend(found)
     if not options.quiet:
-        lines = _summary(scored, names, options) if scored else ["no set to score"]
-        tell(*lines, *(skipped_lines(skipped) if skipped else []))
+        tell(*(_summary(scored, names, options) if scored else ["no set to score"]))
+    tell(*skipped_lines(skipped))
 
 
 def _row(found: "dict[str, SetLikelihood]") -> dict[str, Any]:

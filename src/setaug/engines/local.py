@@ -6,6 +6,7 @@ enough for an edge, nothing has to be counted. The second pass reads the files a
 copies the bytes of each text next to the labels in their new orders.
 """
 
+import errno
 import itertools
 import os
 import tempfile
@@ -149,8 +150,14 @@ def count_files(
 
 @contextmanager
 def _reading(files: Sequence[SourceFile]) -> Iterator["_Files"]:
-    with ExitStack() as stack:
-        yield _Files(files, [stack.enter_context(open_again(file.path)) for file in files])
+    try:
+        with ExitStack() as stack:
+            yield _Files(files, [stack.enter_context(open_again(file.path)) for file in files])
+    except OSError as error:  # of a temporary file: those of the output are `FileError`s
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        place = tempfile.gettempdir()
+        raise FileError(f"cannot write a temporary file in {place}: {error.strerror}; set TMPDIR.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Files by path or address: compression by suffix, ``-`` for the standard streams, atomic output, locks."""
 
 from setaug.storage.addresses import as_file_errors, filesystem, is_address, local_path
-from setaug.storage.names import COMPRESSED, KINDS, check_outputs, display_name, has_kind, kind_of
+from setaug.storage.names import COMPRESSED, KINDS, check_outputs, descriptor_of, display_name, has_kind, kind_of
 from setaug.storage.reading import BROKEN_ARCHIVE, open_again, open_input, open_stored
 from setaug.storage.writing import appending_lines, locked, open_output, sync_folder, sync_tree
 
@@ -12,6 +12,7 @@ __all__ = [
     "appending_lines",
     "as_file_errors",
     "check_outputs",
+    "descriptor_of",
     "display_name",
     "filesystem",
     "has_kind",

@@ -1,7 +1,10 @@
 """What the name of a file says, and which names mean the same file."""
 
 import os
-from collections.abc import Iterable
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from setaug.errors import FileError
@@ -17,6 +20,8 @@ _SUFFIXES = {
     ".parquet": "parquet",
 }
 COMPRESSED = (".gz", ".zst")
+_DESCRIPTORS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 def kind_of(path: str | Path) -> str:
@@ -28,7 +33,7 @@ def kind_of(path: str | Path) -> str:
     ('tsv', 'jsonl')
 
     """
-    if str(path) == "-" or str(path).startswith("/dev/"):
+    if str(path) == "-" or _is_device(path):
         return "jsonl"
     name = Path(path)
     stem = Path(name.stem) if name.suffix.lower() in COMPRESSED else name
@@ -50,6 +55,20 @@ def has_kind(path: str | Path) -> bool:
     return True
 
 
+def _is_device(path: str | Path) -> bool:
+    """Return whether a path is that of a device or an open file; ``/dev/shm`` is a folder of ordinary files."""
+    return str(path).startswith(("/dev/", "/proc/self/fd/")) and not str(path).startswith("/dev/shm/")
+
+
+def descriptor_of(output: str | Path) -> int | None:
+    """Return the number of the open file that an output names (``-``, ``/dev/stdout``, ``/dev/fd/3``), or None.
+
+    To open it by its name would begin at its start, and so replace what others wrote to it.
+    """
+    found = _DESCRIPTOR.fullmatch(str(output))
+    return int(found[1]) if found else _DESCRIPTORS.get(str(output))
+
+
 def display_name(path: str | Path) -> str:
     """Return the name of a file in messages."""
     return "standard input" if str(path) == "-" else Path(path).name
@@ -58,13 +77,18 @@ def display_name(path: str | Path) -> str:
 def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
     """Raise `FileError` if an output would replace an input, by whatever spelling, or another output.
 
-    Data must not be written into a folder that is an input either: it would be read as one the next time. ``-`` and
-    None are ignored.
+    Data must not be written into a folder that is an input either: it would be read as one the next time. None is
+    ignored.
     """
     sources = {_canonical(path): path for path in inputs if path is not None and str(path) != "-"}
     targets: set[str] = set()
     for path in outputs:
-        if path is None or str(path) == "-" or str(path).startswith("/dev/"):
+        if path is None:
+            continue
+        if (descriptor := descriptor_of(path)) is not None:
+            _check_descriptor(descriptor, sources)
+            continue
+        if _is_device(path):
             continue
         target = _canonical(path)
         for source, spelled in sources.items():
@@ -77,12 +101,22 @@ def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | P
         targets.add(target)
 
 
+def _check_descriptor(descriptor: int, sources: Mapping[str, str | Path]) -> None:
+    """Raise if an open file is an input that a shell redirects to: ``setaug ... train.jsonl >> train.jsonl``."""
+    with suppress(OSError):
+        opened = os.fstat(descriptor)
+        for source, spelled in sources.items():
+            if stat.S_ISREG(opened.st_mode) and os.path.isfile(source) and os.path.samestat(os.stat(source), opened):
+                raise FileError(f"the output would replace the input {spelled}; choose another name.")
+
+
 def _canonical(path: str | Path) -> str:
     """Return one spelling for all spellings of a path or an address."""
+    place = str(path)
     if is_address(path):
         system, name = filesystem(path)
-        return str(system.unstrip_protocol(name))
-    return os.path.realpath(local_path(path))
+        place = str(system.unstrip_protocol(name))
+    return place if is_address(place) else os.path.realpath(local_path(place))
 
 
 def _is_same_file(one: str, other: str) -> bool:

@@ -15,9 +15,14 @@ import zstandard
 
 from setaug.errors import FileError
 from setaug.storage.addresses import is_address, local_path, read_address
+from setaug.storage.names import display_name
 
 BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 """What reading a damaged compressed file raises."""
+
+
+_PACKED = 1 << 11
+"""Bytes to decompress at once: they may become 32,000 times as many."""
 
 
 class _ZstandardReader(io.RawIOBase):
@@ -35,7 +40,7 @@ class _ZstandardReader(io.RawIOBase):
         """Fill a buffer; return the number of bytes, zero at the end."""
         while not self._ready:
             packed = self._frame.unused_data if self._frame.eof else b""
-            packed = packed or self._raw.read(1 << 17)
+            packed = packed or self._raw.read(_PACKED)
             if not packed:
                 if not self._frame.eof:
                     raise EOFError("it ends in the middle")
@@ -58,13 +63,25 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
     with open_stored(path) as raw:
         match Path(path).suffix.lower():
             case ".gz":
-                with gzip.open(raw) as stream:
+                with _archive(raw, path) as packed, gzip.open(packed) as stream:
                     yield cast(BinaryIO, stream)
             case ".zst":
-                with _ZstandardReader(raw) as reader:
+                with _archive(raw, path) as packed, _ZstandardReader(packed) as reader:
                     yield cast(BinaryIO, reader)
             case _:
                 yield cast(BinaryIO, raw)
+
+
+@contextmanager
+def _archive(raw: Any, path: str | Path) -> Iterator[BinaryIO]:
+    """Buffer a compressed file; raise if it has no bytes at all, which the gzip module takes for no content."""
+    buffered = io.BufferedReader(raw, 1 << 17)
+    try:
+        if not buffered.peek(1):
+            raise FileError(f"{display_name(path)} is damaged: it is empty.")
+        yield cast(BinaryIO, buffered)
+    finally:
+        buffered.detach()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import zstandard
 
 from setaug.errors import FileError
 from setaug.storage.addresses import is_address, local_path, write_address
+from setaug.storage.names import descriptor_of
 
 _PART = ".part"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -29,13 +30,19 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same folder. At the end it is synced to the disk and renamed; after an error
     it is removed. A lock refuses a second writer of the same file. The mode of a file that is replaced is kept, and a
-    symbolic link stays a link. What is no regular file (``-`` for standard output, a device, a pipe) is written to
-    directly.
+    symbolic link stays a link. What is no regular file (a device, a pipe), or is open already (``-`` for standard
+    output, ``/dev/fd/3``), is written to directly.
     """
     suffix = Path(path).suffix.lower()
     if str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
+    elif (descriptor := descriptor_of(path)) is not None:
+        with _disk_errors(path):
+            with _write_errors(path):
+                raw = io.FileIO(os.dup(descriptor), "wb")
+            with raw, _compressed(raw, suffix) as stream:
+                yield stream
     elif is_address(path):
         with write_address(path) as stored, _compressed(stored, suffix) as stream:
             yield stream

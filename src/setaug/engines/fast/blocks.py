@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import isfinite
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import orjson
@@ -91,7 +92,14 @@ class BlockReader:
         names = [b"text", b"labels", *(b"%d" % k for k in range(len(self.carry)))]
         lines, size = [], 0
         for line in read_rows(
-            stream, self.name, self.kind, self.columns, self.skipped, self._line, row_groups=self.row_groups
+            stream,
+            self.name,
+            self.kind,
+            self.columns,
+            self.skipped,
+            self._line,
+            carry=self.carry,
+            row_groups=self.row_groups,
         ):
             lines.append(line)
             size += len(line)
@@ -108,7 +116,7 @@ class BlockReader:
             _check_numbers(value, self.carry[int(k)])
         plain = {"text": example.text, "labels": list(row[self.columns.labels]), **fields}
         try:
-            line = orjson.dumps(plain, option=orjson.OPT_APPEND_NEWLINE)
+            line = orjson.dumps(plain, _plain_time, orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
             raise DataError(f"a field that is carried cannot be written as JSON ({error}).") from None
         if len(line) > examples.MAX_LINE:
@@ -199,6 +207,13 @@ class BlockReader:
                 f" please report it: {line!r}"
             )
         return found
+
+
+def _plain_time(value: Any) -> datetime:
+    """Return a time of pandas as one of Python, unless it has nanoseconds, which would be lost."""
+    if getattr(value, "nanosecond", None) != 0:
+        raise TypeError(f"Type is not JSON serializable: {type(value).__name__}")
+    return cast(datetime, value.to_pydatetime())
 
 
 def _check_numbers(value: object, name: str) -> None:
