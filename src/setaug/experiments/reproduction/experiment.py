@@ -138,14 +138,18 @@ _LISTED = ("decoding", "orders", "likelihood")
 
 def _expand(given: dict[str, Any]) -> Iterator[Row]:
     """Return one row per combination of listed values; names are templates of them."""
-    settings = {(table, name): value for table in _LISTED for name, value in given.get(table, {}).items()}
+    settings: dict[tuple[str, str], Any] = {
+        (table, name): value for table in _LISTED for name, value in given.get(table, {}).items()
+    }
     settings["", "n_orders"] = given.get("n_orders", 2)
     lists = [value if isinstance(value, list) else [value] for value in settings.values()]
     for values in product(*lists):
-        chosen = dict(zip(settings, values, strict=True))
+        chosen: dict[tuple[str, str], Any] = dict(zip(settings, values, strict=True))
         named = {name: value for (_, name), value in chosen.items()}
         tables = {
             table: {name: value for (place, name), value in chosen.items() if place == table} for table in _LISTED
         }
-        texts = {name: given[name].format(**named) for name in ("name", "against") if name in given}
-        yield Row(**{**given, **tables, **texts, "n_orders": named["n_orders"]})
+        row = {**given, **tables, "n_orders": named["n_orders"], "name": given["name"].format(**named)}
+        if "against" in given:
+            row["against"] = given["against"].format(**named)
+        yield Row(**row)

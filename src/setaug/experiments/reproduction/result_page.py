@@ -175,7 +175,7 @@ def _notes(found: DataResults, columns: Sequence[str], *, has_differences: bool)
         + ("." if found.has_paper else "")
     ]
     if has_differences:
-        partners = [name for name, one in found.rows.items() if one.row.against and one.cells]
+        partners = [name for name, one in found.rows.items() if one.cells and one.row.against not in (None, name)]
         to = "the row named below" if partners else f"{found.strongest_baseline}, the strongest baseline here"
         is_prompted = any("prompt" in cell for cell in found.cells)
         kind = "prompt" if is_prompted else "model"

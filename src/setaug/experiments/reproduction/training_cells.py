@@ -158,6 +158,8 @@ def describe(cell: Cell) -> str:
 
 def describe_decoding(cell: Cell) -> str:
     """Describe the decoding of a cell by what differs from the default."""
+    if "likelihood" in cell["decoding"]:
+        return "likelihood, " + ", ".join(f"{name} {value}" for name, value in cell["decoding"]["likelihood"].items())
     default = {**asdict(Decoding()), "seed": cell.get("seed")} if "training" in cell else {}
     changed = [f"{name} {value}" for name, value in cell["decoding"].items() if default.get(name) != value]
     return ", ".join(changed) or "default"
