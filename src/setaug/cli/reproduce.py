@@ -35,10 +35,10 @@ examples:
 """
 INTERRUPTED = "finished cells are stored; call it again to continue"
 
-_TRAINING = ("epochs", "learning_rate", "batch_size", "max_source_length", "precision", "lora_rank")
+_TRAINING = ("epochs", "learning_rate", "batch_size", "max_source_length", "precision")
 _SHOWN = (
     *("data", "model", "encoder", "llm", "endpoint", "shots", "max_tokens", "request", "seeds", *_TRAINING),
-    *("classifier_learning_rate", "classifier_epochs", "samples", "rows"),
+    *("lora", "classifier_learning_rate", "classifier_epochs", "samples", "rows"),
 )
 """The options on which results depend."""
 
@@ -64,9 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch-size", type=int, metavar="N", help="examples per step [8]")
     add("--max-source-length", type=int, metavar="N", help="tokens of a text [120]")
     add("--precision", choices=("float32", "bfloat16", "float16"), help="[float32]")
-    add(
-        "--lora-rank", type=int, metavar="R", help="train LoRA adapters of this rank, for rows that write [all weights]"
-    )
+    add("--lora", type=int, metavar="RANK", help="train LoRA adapters, for rows that write [all weights]")
     add("--classifier-learning-rate", type=float, metavar="R", help="for the multi-label rows [as --learning-rate]")
     add("--classifier-epochs", type=int, metavar="N", help="for the multi-label rows [three times --epochs]")
     add("--samples", type=int, metavar="N", help="for rows that vote over samples [16]")
@@ -153,7 +151,8 @@ def _setup(options: argparse.Namespace) -> "Setup":
     from setaug.settings import SEEDS, TrainingSettings
 
     training = _given(options, **{name: name for name in _TRAINING})
-    classifier = {name: value for name, value in training.items() if name not in ("epochs", "lora_rank")}
+    classifier = {name: value for name, value in training.items() if name != "epochs"}
+    training |= _given(options, lora_rank="lora")
     classifier |= _given(options, epochs="classifier_epochs", learning_rate="classifier_learning_rate")
     seeds = tuple(options.seeds or SEEDS)
     with checking_options():

@@ -84,8 +84,8 @@ NO_POSITIONS = Finding(
     claim="SETAUG is helpful even when position embeddings are disabled (section 4.2.3; no value is given).",
     cells=lambda scale, seed: [
         paired_cell(scale, seed, "random", 0, positions=False),
-        *(paired_cell(scale, seed, ordering, added, positions=False) for ordering in ORDERINGS for added in ADDED[1:]),
+        *(paired_cell(scale, seed, ordering, ADDED[-1], positions=False) for ordering in ORDERINGS),
     ],
-    panels=lambda rows: _panels(rows, ADDED, positions=False),
+    panels=lambda rows: _panels(rows, (0, ADDED[-1]), positions=False),
     checks=lambda rows: _checks(rows, positions=False),
 )
