@@ -7,7 +7,6 @@ constraint, votes over samples, TF-IDF with a linear classifier) come last.
 """
 
 import argparse
-import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
@@ -210,17 +209,18 @@ def _data_of(name: str, given: list[str], *, is_only: bool) -> list[str]:
 
 
 def _command(name: str, options: argparse.Namespace) -> str:
-    """Return the command that reproduces a page, without local paths and the number of workers."""
+    """Return the command that reproduces a page, without the number of workers; folders of models are named by content.
+
+    With --report, it rebuilds the page from stored results, without the models.
+    """
+    from setaug.experiments.reproduction.training_cells import name_model
+
     call = ["setaug", "reproduce", name, *(["--download"] if options.download else ["--data-dir", "DIR"])]
     for option, value in _given(options, **{name: name for name in _SHOWN}).items():
         values = value if isinstance(value, list) else [value]
         if values:
-            call += [f"--{option.replace('_', '-')}", *map(_without_path, map(str, values))]
+            call += [f"--{option.replace('_', '-')}", *map(name_model, map(str, values))]
     return shlex.join(call)
-
-
-def _without_path(value: str) -> str:
-    return os.path.basename(os.path.normpath(value)) if os.path.isdir(value) else value
 
 
 def _report(row: "Row") -> None:

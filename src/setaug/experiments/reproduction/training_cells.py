@@ -169,7 +169,7 @@ def describe_decoding(cell: Cell) -> str:
 def name_model(model: str) -> str:
     """Return a name that identifies a model: for a folder, its name and a digest of its content."""
     folder = Path(model)
-    if not folder.is_dir():
+    if model in SHAPES or not folder.is_dir():
         return model
     digest = hashlib.blake2b(digest_size=4)
     for path in sorted({path for pattern in _MODEL_FILES for path in folder.glob(pattern)}):
