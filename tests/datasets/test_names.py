@@ -11,6 +11,7 @@ from setaug.datasets import DATASETS, parse_name
         ("ufet[train600,min2]", "ufet[min2,train600]"),
         ("kp20k[ train10 , min3,absent ]", "kp20k[absent,min3,train10]"),
         ("reuters[min1]", "reuters[min1]"),
+        ("ufet[min2,span]", "ufet[span,min2]"),
         *((entry.paper_variant, entry.paper_variant) for entry in DATASETS.values()),
     ],
 )
@@ -38,6 +39,7 @@ def test_a_name_is_written_in_one_way(name: str, canonical: str) -> None:
             "kp20k[abstract]",
             r"kp20k has no filter 'abstract'; .*, absent \(keep only keyphrases that do not occur in the",
         ),
+        ("reuters[span]", "reuters has no filter 'span'"),
         ("ufet[min2,min3]", "two filters of the same kind, the second is 'min3'"),
         ("kp20k[present,absent]", "two filters of the same kind, the second is 'absent'"),
     ],

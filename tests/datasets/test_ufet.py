@@ -16,6 +16,14 @@ def test_a_mention_is_written_twice_and_its_types_once(tmp_path: Path) -> None:
     assert dataset.labels == ("person", "ruler", "event", "woman", "place")
 
 
+def test_a_mention_can_stand_between_marks_as_in_the_paper(tmp_path: Path) -> None:
+    folder = write_ufet(tmp_path)
+    dataset, usual = (load_dataset(name, folder, verify=False) for name in ("ufet[span,min1]", "ufet[min1]"))
+    assert dataset.name == "ufet[span,min1]"
+    assert dataset.train[0].text == "Then [SPAN] the queen [SPAN] came ."
+    assert [(one.labels, one.id) for one in dataset.test] == [(one.labels, one.id) for one in usual.test]
+
+
 @pytest.mark.parametrize("folder", ["release", "release/crowd"])
 def test_the_authors_own_folders_are_read(folder: str, tmp_path: Path) -> None:
     write_ufet(tmp_path / "release" / "crowd", types="../ontology/types.txt")

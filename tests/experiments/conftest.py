@@ -21,7 +21,7 @@ TINY = replace(
     training={"epochs": 1, "batch_size": 16, "learning_rate": 3e-3},
 )
 """A scale at which a training takes a second."""
-STUDIES = ("finding-3", "finding-5", "finding-6")
+STUDIES = ("finding-3", "no-positions", "finding-6")
 ROWS = {
     "setaug + size": "setaug",
     "setaug + size, vote over samples": "setaug",

@@ -111,7 +111,14 @@ def keyphrases() -> Values:
         "setaug + size": "bart + setaug",
     }
     scores = {"absent_f1_at_m": "first row", "present_f1_at_m": "second row"}
-    return {
+    detailed = {
+        ("kp20k[absent,min3]", row, f"samples_{measure}"): PAPER["table-9"][row.replace("size", "card")][
+            f"keygen {letter}"
+        ]
+        for row in WRITERS
+        for letter, measure in MEASURES.items()
+    }
+    return detailed | {
         ("kp20k", row, score): PAPER["table-3"][line][column]
         for row, column in names.items()
         for score, line in scores.items()

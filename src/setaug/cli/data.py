@@ -22,6 +22,8 @@ def _describe() -> str:
     lines += ["", "filters:", *(f"  {name:12} {meaning}" for name, meaning in FILTERS.items())]
     for kind in {entry.kind.name: entry.kind for entry in DATASETS.values()}.values():
         lines += [f"  {name:12} {one.help} ({kind.name})" for name, one in kind.filters.items()]
+    for entry in DATASETS.values():
+        lines += [f"  {name:12} {one.help} ({entry.name})" for name, one in entry.forms.items()]
     return "\n".join(lines)
 
 

@@ -7,7 +7,6 @@ constraint, votes over samples, TF-IDF with a linear classifier) come last.
 """
 
 import argparse
-import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
@@ -38,7 +37,7 @@ INTERRUPTED = "finished cells are stored; call it again to continue"
 _TRAINING = ("epochs", "learning_rate", "batch_size", "max_source_length", "precision")
 _SHOWN = (
     *("data", "model", "encoder", "llm", "endpoint", "shots", "max_tokens", "request", "seeds", *_TRAINING),
-    *("classifier_learning_rate", "classifier_epochs", "samples", "rows"),
+    *("lora", "classifier_learning_rate", "classifier_epochs", "samples", "rows"),
 )
 """The options on which results depend."""
 
@@ -56,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--download", action="store_true", help="download data sets from the Hugging Face hub")
     add("--no-verify", action="store_true", help="do not verify the checksums of the files")
     add = parser.add_argument_group("models and training").add_argument
-    add("--model", metavar="NAME", help="the encoder-decoder: a name on the hub, a folder, or tiny (from scratch)")
+    add("--model", metavar="NAME", help="the model that writes: a name on the hub, a folder, or tiny (from scratch)")
     add("--encoder", metavar="NAME", help="the encoder of the multi-label baseline [its rows are left out]")
     add("--seeds", nargs="+", type=int, metavar="N", help="training seeds [15143 27122 999888, the paper's]")
     add("--epochs", type=int, metavar="N", help="passes over the training data [3]")
@@ -64,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch-size", type=int, metavar="N", help="examples per step [8]")
     add("--max-source-length", type=int, metavar="N", help="tokens of a text [120]")
     add("--precision", choices=("float32", "bfloat16", "float16"), help="[float32]")
+    add("--lora", type=int, metavar="RANK", help="train LoRA adapters, for rows that write [all weights]")
     add("--classifier-learning-rate", type=float, metavar="R", help="for the multi-label rows [as --learning-rate]")
     add("--classifier-epochs", type=int, metavar="N", help="for the multi-label rows [three times --epochs]")
     add("--samples", type=int, metavar="N", help="for rows that vote over samples [16]")
@@ -151,6 +151,7 @@ def _setup(options: argparse.Namespace) -> "Setup":
 
     training = _given(options, **{name: name for name in _TRAINING})
     classifier = {name: value for name, value in training.items() if name != "epochs"}
+    training |= _given(options, lora_rank="lora")
     classifier |= _given(options, epochs="classifier_epochs", learning_rate="classifier_learning_rate")
     seeds = tuple(options.seeds or SEEDS)
     with checking_options():
@@ -208,25 +209,28 @@ def _data_of(name: str, given: list[str], *, is_only: bool) -> list[str]:
 
 
 def _command(name: str, options: argparse.Namespace) -> str:
-    """Return the command that reproduces a page, without local paths and the number of workers."""
+    """Return the command that reproduces a page, without the number of workers; folders of models are named by content.
+
+    With --report, it rebuilds the page from stored results, without the models.
+    """
+    from setaug.experiments.reproduction.training_cells import name_model
+
     call = ["setaug", "reproduce", name, *(["--download"] if options.download else ["--data-dir", "DIR"])]
     for option, value in _given(options, **{name: name for name in _SHOWN}).items():
         values = value if isinstance(value, list) else [value]
         if values:
-            call += [f"--{option.replace('_', '-')}", *map(_without_path, map(str, values))]
+            call += [f"--{option.replace('_', '-')}", *map(name_model, map(str, values))]
     return shlex.join(call)
-
-
-def _without_path(value: str) -> str:
-    return os.path.basename(os.path.normpath(value)) if os.path.isdir(value) else value
 
 
 def _report(row: "Row") -> None:
     """Report a finished cell."""
     from setaug.experiments.reproduction.training_cells import describe, describe_decoding
 
-    sets = row["result"]["sets"]
-    scores = ", ".join(f"{kind} F {100 * sets[f'{kind}_f1']:.1f}" for kind in ("micro", "macro", "samples"))
+    sets = row["result"].get("sets")
+    scores = "sets scored"
+    if sets is not None:
+        scores = ", ".join(f"{kind} F {100 * sets[f'{kind}_f1']:.1f}" for kind in ("micro", "macro", "samples"))
     what = f"{describe(row['cell'])} ({describe_decoding(row['cell'])})"
     sys.stderr.write(f"{what}: {scores}; {row['seconds']:.0f} s\n")
 

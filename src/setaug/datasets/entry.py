@@ -78,6 +78,14 @@ class Filter:
     keep: Callable[[list[Example]], list[Example]]
 
 
+@dataclass(frozen=True)
+class Form:
+    """Another form of the texts of a data set."""
+
+    help: str
+    read: Callable[["Files"], Dataset]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kind:
     """A kind of labels, and what follows from it for training and scoring."""
@@ -105,6 +113,8 @@ class DatasetEntry:
     kind: Kind = CLOSED
     score: str = "samples_f1"
     """The score that the paper's numbers fit on this data set."""
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    """Other forms of its texts, by name."""
     hub: Hub | None = None
     paper_variant: str | None = None
     """The variant, with filters, that the paper's Table 1 describes."""

@@ -19,8 +19,9 @@ def load_dataset(
     Parameters
     ----------
     name
-        A name of the registry, with or without filters in brackets: ``minN``, ``trainN``, ``testN``, and those of its
-        kind (keyphrases: ``present``, ``absent``). Filters of the kind are applied first, then min, train and test.
+        A name of the registry, with or without filters in brackets: ``minN``, ``trainN``, ``testN``, those of its
+        kind (keyphrases: ``present``, ``absent``), and the form of its texts (``ufet[span]``). Filters of the kind are
+        applied first, then min, train and test.
     data_dir
         The folder of the data set, or its parent.
     download
@@ -40,7 +41,8 @@ def load_dataset(
             f"{entry.name} needs the folder of its files (--data-dir, data_dir): {entry.distribution.expected}; they "
             f"are distributed at {entry.distribution.origin}."
         )
-    return select(_check_ids(entry.read(find_files(entry.distribution, data_dir, verify=verify))), variant)
+    read = entry.forms[variant.form].read if variant.form else entry.read
+    return select(_check_ids(read(find_files(entry.distribution, data_dir, verify=verify))), variant)
 
 
 def _download(entry: DatasetEntry) -> Dataset:

@@ -40,6 +40,8 @@ class Variant:
     """
 
     dataset: str
+    form: str | None = None
+    """A form of the data set's texts, such as ``span``."""
     label_filter: str | None = None
     """A filter of the data set's kind, such as ``absent``."""
     min_labels: int | None = None
@@ -53,7 +55,7 @@ class Variant:
 
     def __str__(self) -> str:
         numbered = [f"{name}{n}" for name, field in _FIELDS.items() if (n := getattr(self, field))]
-        filters = ",".join([self.label_filter, *numbered] if self.label_filter else numbered)
+        filters = ",".join([*filter(None, (self.form, self.label_filter)), *numbered])
         return f"{self.dataset}[{filters}]" if filters else self.dataset
 
 
@@ -63,7 +65,7 @@ def parse_name(name: str) -> Variant:
     Examples
     --------
     >>> parse_name("kp20k[min3, absent]")
-    Variant(dataset='kp20k', label_filter='absent', min_labels=3, n_train=None, n_test=None)
+    Variant(dataset='kp20k', form=None, label_filter='absent', min_labels=3, n_train=None, n_test=None)
 
     """
     match = _NAME.fullmatch(name.strip())
@@ -85,9 +87,11 @@ def parse_name(name: str) -> Variant:
 def _parse_filter(text: str, dataset: str) -> tuple[str, str | int]:
     if numbered := _NUMBERED.fullmatch(text):
         return _FIELDS[numbered[1]], int(numbered[2])
-    filters = DATASETS[dataset].kind.filters
+    filters, forms = DATASETS[dataset].kind.filters, DATASETS[dataset].forms
     if text in filters:
         return "label_filter", text
-    known = {**FILTERS, **{name: one.help for name, one in filters.items()}}
+    if text in forms:
+        return "form", text
+    known = {**FILTERS, **{name: one.help for part in (filters, forms) for name, one in part.items()}}
     listed = ", ".join(f"{name} ({meaning})" for name, meaning in known.items())
     raise ValueError(f"{dataset} has no filter {text!r}; use {listed}; N is at least 1.")

@@ -1,22 +1,36 @@
 """Ultra-Fine Entity Typing (Choi et al. 2018), the crowdsourced part: mentions with the types of their referents.
 
-A text is ``mention : left context [ mention ] right context``.
+A text is ``mention : left context [ mention ] right context``. The form ``span`` is that of the paper's Table 7:
+``left context [SPAN] mention [SPAN] right context``.
 """
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics, Distribution, make_example
+from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics, Distribution, Form, make_example
 from setaug.datasets.files import Files, parse_lines
 from setaug.errors import DataError
 from setaug.examples import Example, check_labels, parse_json_row, shown
 
+Write: TypeAlias = Callable[[str, str, str], str]
+"""Return the text of a mention, its left and its right context."""
 
-def _read(files: Files) -> Dataset:
+
+def _named(mention: str, left: str, right: str) -> str:
+    return f"{mention} : {left} [ {mention} ] {right}"
+
+
+def _marked(mention: str, left: str, right: str) -> str:
+    return f"{left} [SPAN] {mention} [SPAN] {right}".strip()
+
+
+def _read(files: Files, write: Write = _named) -> Dataset:
     """Read JSON lines with a mention, its context and its types."""
     *splits, ontology = files.names
     types = tuple(dict.fromkeys(line.strip() for _, line in files.lines(ontology)))
-    rows = [list(_read_rows(files, name)) for name in splits]
+    rows = [list(_read_rows(files, name, write)) for name in splits]
     keys = [key for split in rows for key, _ in split]
     has_keys = all(isinstance(key, str) for key in keys) and len(set(keys)) == len(keys)
     train, dev, test = (
@@ -25,23 +39,23 @@ def _read(files: Files) -> Dataset:
     return Dataset(name="ufet", train=train, dev=dev, test=test, labels=types)
 
 
-def _read_rows(files: Files, name: str) -> Any:
+def _read_rows(files: Files, name: str, write: Write) -> Any:
     """Return each row's ``annot_id`` and its example, whose id is its position."""
 
     def parse(number: int, line: str) -> tuple[Any, Example]:
         row = parse_json_row(line.encode())
         labels = check_labels(_field(row, "y_str"), "y_str")
-        return row.get("annot_id"), make_example(_text(row), labels, f"{Path(name).stem}-{number}")
+        return row.get("annot_id"), make_example(_text(row, write), labels, f"{Path(name).stem}-{number}")
 
     return parse_lines(files.lines(name), parse, name)
 
 
-def _text(row: dict[str, Any]) -> str:
+def _text(row: dict[str, Any], write: Write) -> str:
     mention = _field(row, "mention_span")
     if not isinstance(mention, str):
         raise DataError(f'"mention_span" must be a string, got {shown(mention)}.')
     left, right = (_tokens(row, name) for name in ("left_context_token", "right_context_token"))
-    return f"{mention} : {left} [ {mention} ] {right}"
+    return write(mention, left, right)
 
 
 def _tokens(row: dict[str, Any], name: str) -> str:
@@ -78,6 +92,7 @@ ENTRY = DatasetEntry(
         },
     ),
     read=_read,
+    forms={"span": Form("mark the mention by [SPAN], as the paper's examples do", partial(_read, write=_marked))},
     paper_variant="ufet[min2]",
     paper=DatasetStatistics(
         mean_labels=5.4, min_labels=2, max_labels=18, n_labels=2519, n_train=2000, n_test=2000, n_dev=2000

@@ -6,7 +6,7 @@ import pytest
 
 from setaug.datasets import DATASETS, parse_name
 from setaug.experiments.reproduction.comparison import TESTED
-from setaug.experiments.reproduction.experiment import EXPERIMENTS, PLAIN, QUOTED, Row, read_experiment
+from setaug.experiments.reproduction.experiment import EXPERIMENTS, PICTURES, PLAIN, QUOTED, Row, read_experiment
 from setaug.experiments.reproduction.results import TITLES
 from setaug.metrics.significance import Metric
 from setaug.models.methods import METHODS
@@ -28,6 +28,9 @@ def test_files_hold_together(name: str) -> None:
     assert set(experiment.columns) <= TITLES.keys()
     assert experiment.score is None or experiment.score in TITLES
     assert experiment.relative_to is None or experiment.relative_to in names
+    assert {row.against for row in experiment.rows} <= {None, *names}
+    assert set(experiment.gain.values()) <= set(names)
+    assert experiment.picture in (None, *PICTURES)
     assert {parse_name(data).entry.kind.vocabulary for data in experiment.data} == {experiment.vocabulary}
     assert {row.method for row in experiment.rows} <= {*METHODS, *PLAIN, QUOTED}
     extra = [row.role == "extra" for row in experiment.rows]
@@ -57,7 +60,11 @@ def test_rows_with_lists_become_one_row_each() -> None:
     rows = {row.name: row for row in read_experiment("multilabel-k").rows}
     assert rows["encoder, best 20"].decoding == {"rule": "top-k", "k": 20}
     assert rows["encoder-decoder, k by dev"].decoding == {}
-    assert [row.n_orders for row in read_experiment("permutations").rows] == [*range(2, 11)] * 2
+    assert [row.n_orders for row in read_experiment("permutations").rows] == [*range(2, 11)] * 2 + [2, 5, 10]
+    rows = {row.name: row for row in read_experiment("thresholds").rows}
+    assert rows["setaug + size, PMI above 0.5, ratio above 2"].orders == {"min_pmi": 0.5, "min_ratio": 2.0}
+    rows = {row.name: row for row in read_experiment("permutations").rows}
+    assert rows["setaug + size, n = 7"].against == "random + size, n = 7"
 
 
 def test_the_scores_that_are_tested_can_be() -> None:

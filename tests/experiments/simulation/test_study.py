@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
+from math import log
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,11 +20,20 @@ from setaug.experiments.page import panel_table
 from setaug.experiments.plots import Panel, Series, spread
 from setaug.experiments.runner import run_cells
 from setaug.experiments.simulation import study
-from setaug.experiments.simulation.design import DECODINGS, PROPOSALS, SAMPLES, SCALES, SHUFFLES, Check, verdict
+from setaug.experiments.simulation.design import (
+    DECODINGS,
+    PROPOSALS,
+    SAMPLES,
+    SCALES,
+    SHUFFLES,
+    TENTHS,
+    Check,
+    verdict,
+)
 from setaug.experiments.simulation.findings import FINDINGS
 from setaug.experiments.simulation.processes import paired_symbols
 from setaug.experiments.simulation.set_overlap import paired_cell
-from setaug.experiments.simulation.simulated_run import simulate
+from setaug.experiments.simulation.simulated_run import _curve, simulate
 from setaug.experiments.simulation.study import Study, run_finding
 from setaug.settings import SEEDS
 from tests.experiments.conftest import STUDIES, TINY
@@ -56,6 +66,7 @@ def as_the_paper_says(cell: dict[str, Any]) -> Result:
     return {
         "train_perplexity": (4 if is_good else 5) * noise,
         "train_floor": 3.0,
+        "curve": {str(tenth): (4 if is_good else 5) * noise + 100 / tenth for tenth in TENTHS},
         "decodings": {before + way: decoded for way in DECODINGS for before in ("", "constrained ")},
         "likelihood": {
             "truth": 5.0,
@@ -198,6 +209,19 @@ def test_each_partner_has_an_edge_to_its_symbol_and_nothing_else_has(scale: str)
         }
 
 
+def test_a_training_perplexity_is_stored_for_each_tenth_of_the_updates(tiny_studies: TinyStudies) -> None:
+    results = Results(tiny_studies[0] / CELLS)
+    cell = paired_cell(TINY, SEEDS[0], "topological", 2, positions=False)
+    curve = results.value(cell, "curve")
+    assert list(curve) == [str(tenth) for tenth in TENTHS]
+    assert all(value > 1 for value in curve.values() if value != float("inf"))
+
+
+def test_losses_are_averaged_over_the_updates_that_they_are_of() -> None:
+    assert _curve([(10, 0.0), (20, log(4))]) == pytest.approx([1] * 5 + [4] * 5)
+    assert _curve([(5, 0.0), (10, log(4))])[4:6] == pytest.approx([1, 4])
+
+
 def test_without_matplotlib_it_says_so_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=re.escape("pip install 'setaug[experiments]'")):
@@ -226,10 +250,10 @@ def test_findings_share_cells_which_are_not_run_again(
 ) -> None:
     folder, out, _ = tiny_studies
     before = (folder / CELLS).read_bytes()
-    for name in ("finding-2", "finding-5"):
+    for name in ("finding-2", "no-positions"):
         assert main(["simulate", name, "-o", str(folder)]) == 0
     assert (folder / CELLS).read_bytes() == before
-    assert capsys.readouterr().out.partition("# finding-5")[2] in out
+    assert capsys.readouterr().out.partition("# no-positions")[2] in out
 
 
 @pytest.mark.minutes

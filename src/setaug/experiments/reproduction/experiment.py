@@ -12,10 +12,14 @@ EXPERIMENTS = {
     "ablation": "without size, without TSAMPLE, random orders, frequent labels first",
     "reversed": "TSAMPLE's orders reversed",
     "permutations": "2 to 10 orders per example, TSAMPLE's against random ones",
+    "thresholds": "other thresholds of the order graph, alpha and beta",
+    "curves": "learning curves: score on dev data by the number of updates",
     "multilabel-k": "classifiers that take the k best labels, or the true number of labels",
     "sampling": "five ways of decoding",
+    "choices": "ways to choose a set from samples",
     "keyphrases": "KP20k: present and absent F1@M, beside One2Set's",
-    "size": "how often the stated size is right, and respected",
+    "size": "how often the stated size is right, and respected; ill-formed labels",
+    "likelihood": "the likelihood of the test sets, and the bounds of proposals",
     "few-shot": "TSAMPLE's orders against random ones in the prompts of a language model; no training",
 }
 """The experiments that train or prompt models, each in a file of its name."""
@@ -35,6 +39,8 @@ LANGUAGE_MODEL = "language-model"
 MODELS = ("encoder-decoder", "encoder", LANGUAGE_MODEL)
 PLAIN = ("tf-idf", "most-frequent")
 """The baselines without a pretrained model and without a seed."""
+PICTURES = ("orders", "updates")
+"""What a score can be plotted over."""
 QUOTED = "none"
 """The method of a row that is only quoted from the paper."""
 
@@ -50,8 +56,12 @@ class Row:
     n_orders: int = 2
     model: str = "encoder-decoder"
     """One of `MODELS`."""
+    orders: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of `SetAugmenter`, such as its thresholds."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Options of ``predict``; by default the paper's: greedy text, or the k best labels."""
+    likelihood: Mapping[str, Any] = field(default_factory=dict)
+    """Options of ``log_likelihood``. If there are any, test sets are scored and nothing is predicted."""
     role: str = "baseline"
     """One of `ROLES`."""
     against: str | None = None
@@ -78,8 +88,14 @@ class Experiment:
     """The score of the overview; by default that of the data set."""
     relative_to: str | None = None
     """The row that changes in per cent refer to."""
-    has_picture: bool = False
-    """Whether to plot the score over the number of orders."""
+    gain: Mapping[str, str] = field(default_factory=dict)
+    """The row whose relative gain is averaged over data sets (``of``), and the row to compare with (``over``)."""
+    picture: str | None = None
+    """What the score is plotted over: one of `PICTURES`."""
+    curve: Mapping[str, int] = field(default_factory=dict)
+    """Learning curves: the number of ``points``, and of dev examples (``n_dev``) that are scored at each."""
+    unit: str = "per cent"
+    """The unit of all values."""
     vocabulary: str = "closed"
     """``open`` for keyphrases."""
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
@@ -116,11 +132,24 @@ def read_experiment(name: str) -> Experiment:
     return Experiment(name=name, rows=rows, data=data, columns=columns, notes=notes, **found)
 
 
+_LISTED = ("decoding", "orders", "likelihood")
+"""The tables of a row whose values can be lists."""
+
+
 def _expand(given: dict[str, Any]) -> Iterator[Row]:
-    """Return one row per combination of listed values; the name is a template of them."""
-    settings = {**given.pop("decoding", {}), "n_orders": given.pop("n_orders", 2)}
+    """Return one row per combination of listed values; names are templates of them."""
+    settings: dict[tuple[str, str], Any] = {
+        (table, name): value for table in _LISTED for name, value in given.get(table, {}).items()
+    }
+    settings["", "n_orders"] = given.get("n_orders", 2)
     lists = [value if isinstance(value, list) else [value] for value in settings.values()]
     for values in product(*lists):
-        chosen = dict(zip(settings, values, strict=True))
-        name = given["name"].format(**chosen)
-        yield Row(**{**given, "name": name}, n_orders=chosen.pop("n_orders"), decoding=chosen)
+        chosen: dict[tuple[str, str], Any] = dict(zip(settings, values, strict=True))
+        named = {name: value for (_, name), value in chosen.items()}
+        tables = {
+            table: {name: value for (place, name), value in chosen.items() if place == table} for table in _LISTED
+        }
+        row = {**given, **tables, "n_orders": named["n_orders"], "name": given["name"].format(**named)}
+        if "against" in given:
+            row["against"] = given["against"].format(**named)
+        yield Row(**row)

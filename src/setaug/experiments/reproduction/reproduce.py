@@ -72,7 +72,7 @@ def run_experiment(
     """
     experiment = read_experiment(name)
     experiment.check_rows(rows)
-    if experiment.has_picture:
+    if experiment.picture:
         check_plots()
     if experiment.vocabulary == "open":
         list(find_present([], []))  # raises if a library is missing, before anything is trained
@@ -84,13 +84,15 @@ def run_experiment(
         stored = Results(place / CELLS)
     else:
         stored = _run(group_cells(plan, rows), setup, place, workers, progress, on_result)
-    found = [collect(experiment, one, made, stored) for one, made in plan.items()]
+    found = [collect(experiment, setup.load(one), made, stored, place) for one, made in plan.items()]
     if not any(one.cells for one in found):
         raise FileError(f"{folder} has no result of {name} with these data sets, models and settings.")
     place.mkdir(parents=True, exist_ok=True)
-    drawn = _draw(experiment, found, place) if experiment.has_picture else []
+    panels = [panel for one in found if (panel := _panel(experiment, one)).series] if experiment.picture else []
+    note = f"setaug reproduce {name}: mean and standard deviation over seeds"
+    drawn = draw_panels(panels, experiment.title, note, place / name) if panels else []
     pictures = [Picture(path.name, experiment.title) for path in drawn if path.suffix == ".svg"]
-    page = make_page(experiment, setup, found, place, command=command, pictures=pictures)
+    page = make_page(experiment, found, panels, command=command, pictures=pictures)
     return page, page.write(place / name) + drawn
 
 
@@ -118,17 +120,19 @@ def _run(
     return run_cells(groups, run, place / CELLS, workers=workers, progress=progress, on_result=finish)
 
 
-def _draw(experiment: Experiment, found: Sequence[DataResults], place: Path) -> list[Path]:
-    """Plot the score over the number of orders, one line per method."""
-    panels = []
-    for one in found:
-        lines: dict[str, dict[str, list[float]]] = {}
-        for each in one.rows.values():
-            if values := each.values(one.score):
-                lines.setdefault(each.row.method, {})[str(each.row.n_orders)] = values
-        if lines:
-            series = [Series(name, points) for name, points in lines.items()]
-            y = f"{TITLES[one.score]} (%)"
-            panels.append(Panel(title=one.data, x="sampled orders per example", y=y, series=series))
-    note = f"setaug reproduce {experiment.name}: mean and standard deviation over seeds"
-    return draw_panels(panels, experiment.title, note, place / experiment.name) if panels else []
+def _panel(experiment: Experiment, found: DataResults) -> Panel:
+    """Return the score over the number of orders, a line per method, or over the number of updates, a line per row."""
+    if experiment.picture == "updates":
+        lines = {}
+        for name, one in found.rows.items():
+            curves = [one.curve(cell) for cell in one.cells]
+            if curves:
+                lines[name] = {str(at): [100 * curve[at] for curve in curves] for at in curves[0]}
+        x, y = "updates", "F over dev examples (%)"
+    else:
+        lines = {}
+        for name, one in found.rows.items():
+            if values := one.values(found.score):
+                lines.setdefault(name.rpartition(", n = ")[0], {})[str(one.row.n_orders)] = values
+        x, y = "sampled orders per example", f"{TITLES[found.score]} (%)"
+    return Panel(title=found.data, x=x, y=y, series=[Series(name, points) for name, points in lines.items()], digits=1)

@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from setaug.datasets import parse_name
-from setaug.experiments.page import Line, Page, Picture, Table
-from setaug.experiments.plots import spread
+from setaug.experiments.page import Line, Page, Picture, Table, panel_table
+from setaug.experiments.plots import Panel, mean, spread
 from setaug.experiments.reproduction.comparison import N_ROUNDS, PAPER_LEVEL, TESTED, Difference
 from setaug.experiments.reproduction.experiment import PLAIN, QUOTED, Experiment
+from setaug.experiments.reproduction.outputs import commonest_label
 from setaug.experiments.reproduction.results import TITLES, DataResults, RowResults
-from setaug.experiments.reproduction.training_cells import Setup
 from setaug.settings import TrainingSettings
 
 _FAIR = ("baseline", "ours", "ablation", "extra")
@@ -22,9 +21,8 @@ _SHOWN = 0.1
 
 def make_page(
     experiment: Experiment,
-    setup: Setup,
     found: Sequence[DataResults],
-    folder: Path,
+    panels: Sequence[Panel],
     *,
     command: str,
     pictures: Sequence[Picture],
@@ -32,14 +30,16 @@ def make_page(
     """Return the page of an experiment."""
     about = [
         f"The paper: {experiment.source}.",
-        "All values in per cent; mean ± standard deviation over seeds. Rows that are not in the paper come last.",
+        f"All values in {experiment.unit}; mean ± standard deviation over seeds. Rows that are not in the paper come "
+        "last.",
     ]
     return Page(
         title=experiment.title,
         about=about + ([f"`{command}`"] if command else []),
         tables=[
             _overview(experiment, found),
-            *(_details(experiment, setup, one, folder) for one in found if one.cells),
+            *(_details(experiment, one) for one in found if one.cells),
+            *map(panel_table, panels),
         ],
         pictures=pictures,
         closing=[*experiment.notes, *_trainings(found), *_prompts(found)],
@@ -70,7 +70,25 @@ def _overview(experiment: Experiment, found: Sequence[DataResults]) -> Table:
     for at, row in enumerate(shown):
         is_best = frozenset(place for place, name in best.items() if name == row.name)
         lines.append(Line([row.name, *(column[at] for column in columns)], row.role, is_best))
-    return Table("Overview", header, lines, [note for one in found for note in _winners(one)])
+    notes = [note for one in found for note in _winners(one)]
+    return Table("Overview", header, lines, _gains(experiment, found) + notes)
+
+
+def _gains(experiment: Experiment, found: Sequence[DataResults]) -> list[str]:
+    """Return a note on the relative gain of a row on each data set, and on average."""
+    if not experiment.gain:
+        return []
+    of, over = experiment.gain["of"], experiment.gain["over"]
+    notes = []
+    for who, values in (
+        ("here", [(one.data, one.means()) for one in found]),
+        ("in the paper", [(one.data, one.paper_values()) for one in found]),
+    ):
+        gains = {data: 100 * (row[of] / row[over] - 1) for data, row in values if of in row and row.get(over)}
+        if gains:
+            each = ", ".join(f"{gain:+.0f} % ({data})" for data, gain in gains.items())
+            notes.append(f"{of} over {over}, {who}: {each}; on average {mean(list(gains.values())):+.0f} %.")
+    return notes
 
 
 def _is_known(one: RowResults) -> bool:
@@ -79,7 +97,7 @@ def _is_known(one: RowResults) -> bool:
 
 def _spread(one: RowResults, score: str) -> str:
     values = one.values(score)
-    return spread(values, 1) if values else ""
+    return spread(values, 2 if score.startswith("bits_") else 1) if values else ""
 
 
 def _change(value: float | None, base: float) -> str:
@@ -90,7 +108,7 @@ def _paper_value(paper: Mapping[str, float], score: str) -> str:
     if score in paper:
         return f"{paper[score]:.1f}"
     other = next((name for name in ("samples_f1", "micro_f1") if name in paper), None)
-    return f"{paper[other]:.1f} ({TITLES[other]})" if other and score in TESTED else ""
+    return f"{paper[other]:.1f} ({TITLES[other]})" if other else ""
 
 
 def _winners(found: DataResults) -> list[str]:
@@ -112,9 +130,9 @@ def _winners(found: DataResults) -> list[str]:
     return notes
 
 
-def _details(experiment: Experiment, setup: Setup, found: DataResults, folder: Path) -> Table:
+def _details(experiment: Experiment, found: DataResults) -> Table:
     """Return all scores that were measured of each row on a data set, and the tests of differences."""
-    differences = found.differences(setup.load(found.data), folder)
+    differences = found.differences()
     columns = [column for column in experiment.columns if any(one.values(column) for one in found.rows.values())]
     header = ["row", *(TITLES[column] for column in columns), "seeds"]
     if differences:
@@ -124,7 +142,7 @@ def _details(experiment: Experiment, setup: Setup, found: DataResults, folder: P
         if _is_known(one):
             cells = [name, *(_beside(one, column) for column in columns), str(len(one.cells) or "")]
             lines.append(Line(cells + (_tested(differences.get(name)) if differences else []), one.row.role))
-    return Table(found.data, header, lines, _notes(found, has_differences=bool(differences)))
+    return Table(found.data, header, lines, _notes(found, columns, has_differences=bool(differences)))
 
 
 def _beside(one: RowResults, column: str) -> str:
@@ -143,22 +161,25 @@ def _tested(difference: Difference | None) -> list[str]:
     return [f"{100 * difference.points:+.1f}", paired, proportions + mark]
 
 
-def _notes(found: DataResults, *, has_differences: bool) -> list[str]:
+def _notes(found: DataResults, columns: Sequence[str], *, has_differences: bool) -> list[str]:
     stored, first = next((one.stored, one.cells[0]) for one in found.rows.values() if one.cells)
     n_train, n_test = (stored.value(first, name) for name in ("n_train", "n_test"))
+    macro = ""
+    if any(column.startswith("macro_") for column in columns):
+        n_labels = stored.value(first, "sets", "n_macro_labels")
+        macro = f"; macro scores are averaged over the {n_labels:,} labels in the test sets"
     notes = [
-        f"{n_train:,} training and {n_test:,} test examples; macro scores are averaged over the "
-        f"{stored.value(first, 'sets', 'n_macro_labels'):,} labels in the test sets."
+        f"{n_train:,} training and {n_test:,} test examples{macro}."
         + (" In brackets: the paper" if found.has_paper else "")
         + (", which trained on all there are" if found.has_paper and parse_name(found.data).n_train else "")
         + ("." if found.has_paper else "")
     ]
     if has_differences:
-        partners = [name for name, one in found.rows.items() if one.row.against and one.cells]
+        partners = [name for name, one in found.rows.items() if one.cells and one.row.against not in (None, name)]
         to = "the row named below" if partners else f"{found.strongest_baseline}, the strongest baseline here"
-        what = (
-            "prompts (another seed is another prompt)" if partners else "trained models (another seed is another model)"
-        )
+        is_prompted = any("prompt" in cell for cell in found.cells)
+        kind = "prompt" if is_prompted else "model"
+        what = f"{'prompts' if is_prompted else 'trained models'} (another seed is another {kind})"
         notes.append(
             f"Differences are in {TITLES[found.score]}, to {to}, for the seeds that both have. Paired: what the two "
             f"predict for an example is exchanged ({N_ROUNDS:,} rounds, two-sided). Proportions: as the paper tests, "
@@ -166,6 +187,16 @@ def _notes(found: DataResults, *, has_differences: bool) -> list[str]:
             f"about these {what}, and not corrected for the number of rows."
         )
         notes += [_by_seed(found, name) for name in partners]
+    if "commonest" in columns:
+        label = commonest_label(found.dataset.train)
+        share = 100 * mean([float(label in example.labels) for example in found.dataset.test])
+        notes.append(f"The commonest label of the training sets is {label}; {share:.1f} % of the test sets have it.")
+    if found.score.startswith("bits_"):
+        notes += [
+            f"{name}, against {found.reference(name)}: {change:+.2f} ± {error:.2f} bits per set, the standard error "
+            f"over {n:,} sets."
+            for name, (change, error, n) in found.bound_differences().items()
+        ]
     missing = [name for name, one in found.rows.items() if not one.cells and one.row.method != QUOTED]
     return [*notes, "Not run: " + "; ".join(missing) + "."] if missing else notes
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import orjson
 
 from setaug.augmenter import SetAugmenter
 from setaug.datasets import Dataset, load_dataset, parse_name
+from setaug.datasets.entry import choose
 from setaug.experiments.augmenters import augmenter_from_cell, augmenter_to_cell
 from setaug.experiments.cells import Cell, Result, cell_key
 from setaug.experiments.reproduction.experiment import LANGUAGE_MODEL, PLAIN, QUOTED, Experiment, Row
@@ -32,6 +33,8 @@ from setaug.settings import METHODS, SEEDS, Decoding, TrainingSettings
 from setaug.storage import open_output
 
 _PLAIN: dict[str, Any] = {"tf-idf": TfidfClassifier, "most-frequent": MostFrequent}
+METRICS = "metrics.jsonl"
+"""The file of a model folder with the losses and the dev scores of its training."""
 _MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*", "*.model", "vocab*", "merges.txt")
 
 
@@ -90,11 +93,12 @@ def _load(name: str, data_dir: str | None, download: bool, verify: bool) -> Data
 
 def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, list[Cell]]:
     """Return the cells of each row on a data set, one per seed; rows that cannot be run have none."""
-    splits = setup.load(data).splits.values()
-    known = {"data": data, "digest": _short(" ".join(map(fingerprint, splits)))}
+    splits = setup.load(data).splits
+    known = {"data": data, "digest": _short(" ".join(map(fingerprint, splits.values())))}
+    n_train = len(splits["train"])
     return {
         row.name: [
-            dict(json.loads(json.dumps({**known, **_make_cell(row, setup, seed, experiment.vocabulary)})))
+            dict(json.loads(json.dumps({**known, **_make_cell(row, setup, seed, experiment, n_train)})))
             for seed in (setup.seeds if row.method not in PLAIN else setup.seeds[:1])
         ]
         for row in experiment.rows
@@ -102,9 +106,9 @@ def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, lis
     }
 
 
-def _make_cell(row: Row, setup: Setup, seed: int, vocabulary: str) -> Cell:
+def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_train: int) -> Cell:
     """Return everything that a result depends on, defaults included."""
-    decoding = dict(row.decoding)
+    decoding, vocabulary = dict(row.decoding), experiment.vocabulary
     if row.method in PLAIN:
         return {"method": row.method, "settings": _PLAIN[row.method]().get_params(), "decoding": decoding}
     path, ordering = setup.models[row.model], METHODS[row.method].ordering
@@ -119,8 +123,17 @@ def _make_cell(row: Row, setup: Setup, seed: int, vocabulary: str) -> Cell:
         epochs = (row.n_orders + 1) * TrainingSettings(**setup.training).epochs
         training = TrainingSettings(**{**rate, "epochs": epochs, **setup.classifier_training, "seed": seed})
         return {**named, "training": asdict(training), "decoding": {"rule": "top-k", **decoding}}
-    augmenter = SetAugmenter(ordering=ordering, n_orders=row.n_orders, with_size=bool(row.size), random_state=seed)
-    if row.method != "set-search":
+    orders = {"n_orders": row.n_orders, "with_size": bool(row.size), "random_state": seed, **row.orders}
+    augmenter = SetAugmenter(ordering=ordering, **orders)
+    training = TrainingSettings(**{**rate, **setup.training, "seed": seed})
+    curve = {}
+    if experiment.curve:
+        n_updates = -(-n_train // training.batch_size) * training.epochs
+        training = replace(training, checkpoint_every=max(n_updates // experiment.curve["points"], 1))
+        curve = {"curve": {"n_dev": experiment.curve["n_dev"]}}
+    if row.likelihood:
+        decoding = {"likelihood": dict(row.likelihood)}
+    elif row.method != "set-search":
         if setup.samples is not None and "samples" in decoding:
             decoding["samples"] = setup.samples
         decoding = asdict(Decoding(**{"constrained": False, "seed": seed, **decoding}))
@@ -128,7 +141,8 @@ def _make_cell(row: Row, setup: Setup, seed: int, vocabulary: str) -> Cell:
         **named,
         "augmenter": augmenter_to_cell(augmenter),
         "vocabulary": vocabulary,
-        "training": asdict(TrainingSettings(**{**rate, **setup.training, "seed": seed})),
+        "training": asdict(training),
+        **curve,
         "decoding": decoding or {"constrained": False},
     }
 
@@ -144,6 +158,8 @@ def describe(cell: Cell) -> str:
 
 def describe_decoding(cell: Cell) -> str:
     """Describe the decoding of a cell by what differs from the default."""
+    if "likelihood" in cell["decoding"]:
+        return "likelihood, " + ", ".join(f"{name} {value}" for name, value in cell["decoding"]["likelihood"].items())
     default = {**asdict(Decoding()), "seed": cell.get("seed")} if "training" in cell else {}
     changed = [f"{name} {value}" for name, value in cell["decoding"].items() if default.get(name) != value]
     return ", ".join(changed) or "default"
@@ -153,7 +169,7 @@ def describe_decoding(cell: Cell) -> str:
 def name_model(model: str) -> str:
     """Return a name that identifies a model: for a folder, its name and a digest of its content."""
     folder = Path(model)
-    if not folder.is_dir():
+    if model in SHAPES or not folder.is_dir():
         return model
     digest = hashlib.blake2b(digest_size=4)
     for path in sorted({path for pattern in _MODEL_FILES for path in folder.glob(pattern)}):
@@ -193,18 +209,20 @@ class Trainings:
         seconds = getattr(model, "record_", {}).get("seconds", round(time.monotonic() - began, 1))
         for cell in cells:
             began = time.monotonic()
+            if "likelihood" in cell["decoding"]:
+                bits = _score_sets(model, dataset, cell)
+                yield {"likelihood": bits, **_took(dataset, seconds, began)}
+                continue
             predictions = model.predict(dataset.test, **cell["decoding"], **self._prompt_options(cell))
-            took = time.monotonic() - began
+            times = _took(dataset, seconds, began)
             path = predictions_path(self.folder, cell)
             _write(predictions, path)
             scores = evaluate(dataset.test, predictions, vocabulary=dataset.labels, keyphrases=keyphrases)
             yield {
                 **scores.to_dict(),
-                "n_train": len(dataset.train),
-                "n_test": len(dataset.test),
                 **_tuned(model, cell),
-                "train_seconds": seconds,
-                "predict_seconds": round(took, 1),
+                **({"curve": _read_curve(self.model_folder(cell))} if "curve" in cell else {}),
+                **times,
                 "predictions": path.relative_to(self.folder).as_posix(),
             }
 
@@ -225,8 +243,11 @@ class Trainings:
             return classifier.fit(dataset.train, dev=dataset.dev, folder=self.model_folder(cell), resume=True)
         augmenter = augmenter_from_cell(cell["augmenter"])
         options = {"size": augmenter.with_size, "augmenter": augmenter, "vocabulary": cell["vocabulary"]}
+        if "curve" in cell:
+            options["decoding"] = Decoding(**cell["decoding"])
         model = make_model(method, path, training=training, **options)
-        return model.fit(dataset.train, folder=self.model_folder(cell), resume=True)
+        dev = choose(dataset.dev, cell["curve"]["n_dev"]) if "curve" in cell else None
+        return model.fit(dataset.train, dev=dev, folder=self.model_folder(cell), resume=True)
 
     def _prompt_options(self, cell: Cell) -> dict[str, Any]:
         """Return where to store the answers of a language model, so that none is paid for twice."""
@@ -257,9 +278,36 @@ def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
     return {}
 
 
+def _took(dataset: Dataset, train_seconds: float, began: float) -> dict[str, Any]:
+    """Return the sizes of a run, and the seconds that it took."""
+    return {
+        "n_train": len(dataset.train),
+        "n_test": len(dataset.test),
+        "train_seconds": train_seconds,
+        "predict_seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def _read_curve(folder: Path) -> list[dict[str, float]]:
+    """Return the dev scores of a training by the number of updates."""
+    lines = map(json.loads, (folder / METRICS).read_text().splitlines())
+    names = {"step": "updates", "eval_f1": "f1", "eval_micro_f1": "micro_f1", "eval_macro_f1": "macro_f1"}
+    return [{new: line[name] for name, new in names.items()} for line in lines if "eval_f1" in line]
+
+
+def _score_sets(model: Any, dataset: Dataset, cell: Cell) -> dict[str, list[float | None]]:
+    """Return the likelihood of each test set and its bounds, in bits."""
+    found = model.log_likelihood(dataset.test, seed=cell["seed"], **cell["decoding"]["likelihood"])
+    return {
+        name: [None if (value := getattr(one, name)) is None else round(value, 4) for one in found]
+        for name in ("elbo", "bound", "allowed", "exact")
+    }
+
+
 def _write(predictions: Sequence[Prediction], path: Path) -> None:
+    """Write predictions with the text that was generated; their probabilities are left out."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_output(path) as stream:
         for found in predictions:
-            kept = Prediction(labels=found.labels, size=found.size, id=found.id)
+            kept = replace(found, probabilities=None, sizes=None)
             stream.write(orjson.dumps(kept.as_row(), option=orjson.OPT_APPEND_NEWLINE))

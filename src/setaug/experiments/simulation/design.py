@@ -15,6 +15,8 @@ SAMPLES = (1, 4, 16)
 PERFECT = "ideal"
 """The model that knows the process and is not trained."""
 DECODINGS = ("greedy", "beam", "random", "top-k", "nucleus")
+TENTHS = range(10, 101, 10)
+"""Per cent of the updates of a training, for learning curves."""
 POINT = 0.01
 """Overlaps and shares that differ by less count as equal."""
 

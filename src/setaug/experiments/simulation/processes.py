@@ -20,14 +20,15 @@ that never occurs without it. The set is shuffled:
     x ~ Dirichlet(a, ..., a),   p_b ~ x,   y = {p_1, ..., p_B} and each p_b' with probability 1/2
 
 A partner determines its symbol, p(symbol | partner) = 1, but not the reverse. Its frequency is half to all of the
-symbol's (a symbol that is drawn twice has two chances), so an edge between them needs a ``min_ratio`` near 1.
+symbol's (a symbol that is drawn twice has two chances), so an edge between them needs a ``min_ratio`` near 1. In larger
+blocks k - 1 symbols are drawn, without replacement, and the partner is that of all of them together.
 
 *Sizes* (Finding 6). The input determines the number of labels m: the text has w words per label. The labels are those
 of blocks, the last of which may be cut off, shuffled.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
+from itertools import combinations, permutations, product
 from math import inf, log2, prod
 from typing import Any
 
@@ -98,13 +99,14 @@ def paired_symbols(
     *,
     n_symbols: int = 30,
     n_blocks: int = 3,
+    block_size: int = 2,
     n_words: int = 24,
     concentration: float = 0.2,
     shuffle_text: bool = False,
     with_input: bool = False,
     seed: int = 0,
 ) -> Iterator[Example]:
-    """Return examples of the partner process, which also has the labels p0, p1, ...
+    """Return examples of the partner process, which also has the labels p0, p1, ... (in blocks of 3: p0-1, p0-2, ...).
 
     Examples
     --------
@@ -112,40 +114,73 @@ def paired_symbols(
     Example(text='s0 s2 s2 s2 s2 s3', labels=('s2', 'p2', 's3'), id=0, fields={'id': 0})
 
     """
-    _check(seed, concentration, n_symbols=n_symbols, n_blocks=n_blocks, n_words=n_words)
+    whole = {"n_symbols": n_symbols, "n_blocks": n_blocks, "block_size": block_size, "n_words": n_words}
+    _check(seed, concentration, **whole)
+    if not 2 <= block_size <= n_symbols:
+        raise ValueError(f"block_size must be from 2 to the number of symbols, {n_symbols}, got {block_size}.")
     rng = np.random.default_rng(seed)
     for number in range(n):
         x = rng.dirichlet(np.full(n_symbols, concentration))
-        drawn = rng.choice(n_symbols, n_blocks, p=x).tolist()
+        if block_size == 2:
+            drawn = [[symbol] for symbol in rng.choice(n_symbols, n_blocks, p=x).tolist()]
+        else:
+            drawn = [_draw_distinct(rng, x, block_size - 1).tolist() for _ in range(n_blocks)]
         has_partner = (rng.random(n_blocks) < 0.5).tolist()
-        labels = [f"s{symbol}" for symbol in drawn]
-        labels += [f"p{symbol}" for symbol, is_joined in zip(drawn, has_partner, strict=True) if is_joined]
+        labels = [f"s{symbol}" for prefix in drawn for symbol in prefix]
+        labels += [partner_of(prefix) for prefix, is_joined in zip(drawn, has_partner, strict=True) if is_joined]
         labels = list(dict.fromkeys(labels))
         rng.shuffle(labels)
         yield _example(number, x, labels, n_words, rng if shuffle_text else None, with_input=with_input)
 
 
-def paired_log2_probability(labels: Iterable[str], x: Sequence[float], *, n_blocks: int = 3) -> float:
+def partner_of(prefix: Iterable[int]) -> str:
+    """Return the partner of the symbols of a block.
+
+    Examples
+    --------
+    >>> partner_of([7]), partner_of([7, 3])
+    ('p7', 'p3-7')
+
+    """
+    return "p" + "-".join(map(str, sorted(prefix)))
+
+
+def paired_log2_probability(
+    labels: Iterable[str], x: Sequence[float], *, n_blocks: int = 3, block_size: int = 2
+) -> float:
     """Return the log2 probability of a set under the partner process, given x: the best that a model can reach.
 
     Examples
     --------
     >>> paired_log2_probability(["s0", "p0"], [0.5, 0.5], n_blocks=1)
     -2.0
+    >>> paired_log2_probability(["s0", "s1", "p0-1"], [0.5, 0.5], n_blocks=1, block_size=3)
+    -1.0
 
     """
     names = set(labels)
     symbols = {int(name[1:]) for name in names if name.startswith("s")}
-    partners = {int(name[1:]) for name in names if name.startswith("p")}
-    if not partners <= symbols:
-        return -inf
+    partners = names - {f"s{symbol}" for symbol in symbols}
+    prefixes = {
+        prefix: sum(_chance_in_turn(order, x) for order in permutations(prefix))
+        for prefix in combinations(sorted(symbols), block_size - 1)
+    }
     total = 0.0
-    for drawn in product(sorted(symbols), repeat=n_blocks):
-        if set(drawn) == symbols:
-            alone = {symbol: 0.5 ** drawn.count(symbol) for symbol in symbols}
-            chances = (1 - alone[symbol] if symbol in partners else alone[symbol] for symbol in symbols)
-            total += prod(x[symbol] for symbol in drawn) * prod(chances)
+    for drawn in product(prefixes, repeat=n_blocks):
+        if {symbol for prefix in drawn for symbol in prefix} == symbols and partners <= set(map(partner_of, drawn)):
+            alone = {prefix: 0.5 ** drawn.count(prefix) for prefix in drawn}
+            chances = (1 - chance if partner_of(prefix) in partners else chance for prefix, chance in alone.items())
+            total += prod(prefixes[prefix] for prefix in drawn) * prod(chances)
     return log2(total) if total else -inf
+
+
+def _chance_in_turn(symbols: Sequence[int], x: Sequence[float]) -> float:
+    """Return the probability of drawing symbols from x one after the other, without replacement."""
+    left, chance = 1.0, 1.0
+    for symbol in symbols:
+        chance *= x[symbol] / left if left > 0 else 0.0
+        left -= x[symbol]
+    return chance
 
 
 def sized_symbols(
@@ -196,11 +231,8 @@ def _draw_blocks(
     n_drawn = n_blocks * max(block_size - 1, 1)
     for _ in range(_MAX_INPUTS):
         x = rng.dirichlet(np.full(n_symbols, concentration))
-        with np.errstate(divide="ignore"):
-            scores = np.log(x)
         for _ in range(_MAX_TRIES):
-            # The largest logarithms plus Gumbel noise are draws without replacement.
-            drawn = np.argsort(-(scores + rng.gumbel(size=n_symbols)), kind="stable")[:n_drawn]
+            drawn = _draw_distinct(rng, x, n_drawn)
             prefixes = rng.permutation(drawn).reshape(n_blocks, -1)
             if block_size == 1:
                 return x, prefixes.tolist()
@@ -213,6 +245,13 @@ def _draw_blocks(
         f"{n_blocks} blocks of {block_size} hardly ever have distinct symbols; use more than {n_symbols} symbols, or "
         "fewer or smaller blocks."
     )
+
+
+def _draw_distinct(rng: np.random.Generator, x: NDArray[np.float64], n_drawn: int) -> NDArray[np.int64]:
+    """Draw symbols from x without replacement: those with the largest logarithms plus Gumbel noise."""
+    with np.errstate(divide="ignore"):
+        scores = np.log(x)
+    return np.argsort(-(scores + rng.gumbel(size=len(x))), kind="stable")[:n_drawn]
 
 
 def _example(

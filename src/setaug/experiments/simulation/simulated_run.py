@@ -1,8 +1,11 @@
 """One run of the simulation study: synthesize data, train a model on it from scratch, measure (appendix G)."""
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from math import inf, log2
+from math import exp, inf, log2
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,15 @@ from setaug.analysis.likelihood import SetLikelihood
 from setaug.examples import Example
 from setaug.experiments.augmenters import augmenter_from_cell
 from setaug.experiments.cells import Cell, Result
-from setaug.experiments.simulation.design import DECODINGS, PERFECT, PROPOSALS, SAMPLES, SHUFFLES, topological_share
+from setaug.experiments.simulation.design import (
+    DECODINGS,
+    PERFECT,
+    PROPOSALS,
+    SAMPLES,
+    SHUFFLES,
+    TENTHS,
+    topological_share,
+)
 from setaug.experiments.simulation.perfect_model import perfect_scores, prefix_probability
 from setaug.experiments.simulation.processes import PROCESSES, paired_log2_probability, shuffled
 from setaug.metrics import score_sets
@@ -45,7 +56,10 @@ def run_cell(cell: Cell) -> Result:
         cell["model"],
         augmenter=augmenter_from_cell({"separator": " ", "random_state": cell["seed"], **cell["orders"]}),
         training=TrainingSettings(seed=cell["seed"], **cell["training"]),
-    ).fit(train)
+    )
+    with TemporaryDirectory() as folder:
+        model.fit(train, folder=folder)
+        losses = _losses(Path(folder) / "metrics.jsonl")
     if process == "blocks":
         return {"perplexity": _shuffled_perplexities(model, test, cell["seed"])}
     decodings = {
@@ -56,12 +70,35 @@ def run_cell(cell: Cell) -> Result:
     if process == "sizes":
         return {"decodings": decodings}
     orders = _trained_orders(model, train[:n_test])
-    return {
+    result = {
         "decodings": decodings,
         "train_perplexity": perplexity(model, train[:n_test], orders),
-        "train_floor": _perfect_perplexity(train[:n_test], orders, cell),
+        "curve": {str(tenth): perplexity for tenth, perplexity in zip(TENTHS, _curve(losses), strict=True)},
         "likelihood": _likelihood(model, test, cell),
     }
+    if data.get("block_size", 2) == 2:
+        result["train_floor"] = _perfect_perplexity(train[:n_test], orders, cell)
+    return result
+
+
+def _losses(path: Path) -> list[tuple[int, float]]:
+    """Return the logged training losses, in nats per token, with the number of updates."""
+    lines = map(json.loads, path.read_text().splitlines())
+    return [(line["step"], line["loss"]) for line in lines if "loss" in line]
+
+
+def _curve(losses: Sequence[tuple[int, float]]) -> list[float]:
+    """Return the perplexity per token in each tenth of the training; a loss is the mean since the one before."""
+    last = losses[-1][0]
+    sums = [[0.0, 0.0] for _ in TENTHS]
+    before = 0
+    for step, loss in losses:
+        for update in range(before, step):
+            tenth = sums[update * len(TENTHS) // last]
+            tenth[0] += loss
+            tenth[1] += 1
+        before = step
+    return [exp(total / n) if n else inf for total, n in sums]
 
 
 def perplexity(model: SetGenerator, examples: Sequence[Example], orders: Orders) -> float:
@@ -105,8 +142,8 @@ def _shuffled_perplexities(model: SetGenerator, test: Sequence[Example], seed: i
 def _likelihood(model: SetGenerator, test: Sequence[Example], cell: Cell) -> Result:
     """Measure test sets in bits: by the process, by the model, and by the bounds of the proposals."""
     chosen = test[:N_SCORED]
-    n_blocks = cell["data"]["n_blocks"]
-    truth = [paired_log2_probability(one.labels, one.fields["x"], n_blocks=n_blocks) for one in chosen]
+    blocks = {name: cell["data"][name] for name in ("n_blocks", "block_size") if name in cell["data"]}
+    truth = [paired_log2_probability(one.labels, one.fields["x"], **blocks) for one in chosen]
     bounds: dict[str, dict[str, float]] = {name: {} for name in PROPOSALS}
     for samples in reversed(SAMPLES):
         exact: dict[str, Any] = {} if samples == SAMPLES[0] else {"max_exact": 0}

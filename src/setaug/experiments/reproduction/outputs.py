@@ -1,0 +1,40 @@
+"""What stored outputs show beyond their scores: the commonest label, and ill-formed labels (section 4.3)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from setaug.datasets import Dataset
+from setaug.examples import Example
+from setaug.predictions import Prediction
+
+OUTPUT_SCORES = ("commonest_first", "commonest", "ill_formed")
+"""The scores that are computed from stored predictions, also of cells that were stored earlier."""
+
+
+def commonest_label(examples: Iterable[Example]) -> str:
+    """Return the label of most examples; of several, the first by name.
+
+    Examples
+    --------
+    >>> commonest_label([Example("", ["joy", "love"]), Example("", ["joy"])])
+    'joy'
+
+    """
+    counts = Counter(label for example in examples for label in example.labels)
+    return min(counts, key=lambda label: (-counts[label], label))
+
+
+def score_outputs(predictions: Sequence[Prediction], dataset: Dataset) -> dict[str, float | None]:
+    """Return the share of outputs that begin with the commonest label, that have it, and that have an ill-formed one.
+
+    A label is ill-formed if it is none of the data set's; without a list of its labels, the last share is None.
+    """
+    commonest = commonest_label(dataset.train)
+    known = None if dataset.labels is None else frozenset(dataset.labels)
+    n = len(predictions)
+    ill_formed = None if known is None else sum(not known.issuperset(one.labels) for one in predictions) / n
+    return {
+        "commonest_first": sum(one.labels[:1] == (commonest,) for one in predictions) / n,
+        "commonest": sum(commonest in one.labels for one in predictions) / n,
+        "ill_formed": ill_formed,
+    }

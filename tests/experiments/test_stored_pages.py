@@ -1,0 +1,42 @@
+"""The pages in results/ are those that the stored cells give."""
+
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from setaug.cli import main
+
+RESULTS = Path(__file__).parents[2] / "results"
+DATA = Path(os.environ.get("SETAUG_DATA", "../shared/data"))
+PAGES = sorted(path.stem for path in RESULTS.glob("*.md") if path.stem != "README")
+
+
+def command_of(page: str) -> list[str]:
+    """Return the arguments of the command that a page names."""
+    found = re.search(r"^`setaug (reproduce .*)`$", (RESULTS / f"{page}.md").read_text(), re.MULTILINE)
+    assert found, page
+    return shlex.split(found[1])
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="an installed package has no stored results")
+def test_each_page_names_its_command() -> None:
+    assert len(PAGES) >= 8
+    for page in PAGES:
+        assert command_of(page)[:2] == ["reproduce", page]
+
+
+@pytest.mark.minutes
+@pytest.mark.skipif(not DATA.is_dir(), reason="the paper's data sets are not here; name their folder in SETAUG_DATA")
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_rebuilt_from_its_cells(page: str, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    shutil.copytree(RESULTS, out)
+    (out / f"{page}.md").unlink()
+    call = [str(DATA) if part == "DIR" else part for part in command_of(page)]
+    assert main([*call, "--report", "-o", str(out)]) == 0
+    for suffix in (".md", ".html"):
+        assert (out / f"{page}{suffix}").read_text() == (RESULTS / f"{page}{suffix}").read_text()
