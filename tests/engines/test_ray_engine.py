@@ -1,4 +1,4 @@
-"""Ray Data writes the same lines as one machine, whatever dies on the way."""
+"""Ray writes the same lines as one machine, whatever dies on the way."""
 
 import gzip
 import json

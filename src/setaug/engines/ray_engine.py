@@ -1,26 +1,25 @@
-"""Count and augment files on Ray Data, on one machine or many: the same pairs as `LocalEngine`, in several files.
+"""Count and augment files on Ray, on one machine or many: the same pairs as `LocalEngine`, in several files.
 
-The input is divided into partitions. Ray Data runs one task for each: it counts the labels, then the pairs that the
-labels' counts do not decide, then writes pairs. All that the tasks of a step share is put into Ray's object store
-once; a machine's tasks read it there without a copy. A task whose worker dies runs again, on another.
+The input is divided into partitions. Each step runs one Ray task per partition: count the labels, count the label
+pairs whose edge the counts do not decide, write the pairs. What the tasks of a step share is put into Ray's object
+store once; the tasks of a machine read it there without a copy. A task whose worker dies is retried on another.
 
-Each reads its partition with the code of the local engine, bytes and all, so texts, messages and orders are the same;
-Ray Data's own readers would give values, not bytes. An example's index is its place in its partition plus the number
-of examples in those before.
+Tasks read their partition with the code of the local engine, so bytes, messages and orders are the same. An example's
+index is its position in its partition plus the number of examples in the partitions before it.
 """
 
 import logging
 import os
-import pickle
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import version
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,17 +40,18 @@ from setaug.orders.pair_counts import PairCounts, SpillingPairCounts
 from setaug.settings import Progress
 from setaug.storage import is_address
 
-if TYPE_CHECKING:
-    from ray import ObjectRef
-
 PARTITION_SIZE = 1 << 26
 _CPUS = 0.9
 """The share of a processor that a task requests: below one, so that a task is never left waiting for a whole one."""
+_RETRIES = 5
+"""How often a task is retried whose worker died."""
+_IN_FLIGHT = 1000
+"""How many tasks are submitted ahead of the result that is waited for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RayEngine:
-    """Runs a job on Ray Data.
+    """Runs a job on Ray.
 
     It runs where Ray is initialized, or on the cluster that ``RAY_ADDRESS`` names, or else on this machine.
 
@@ -95,7 +95,6 @@ def _ray(workers: int | None) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
-        from ray.data import DataContext
     except ImportError:
         raise MissingExtraError("The engine ray", "ray") from None
     is_ours = not ray.is_initialized()
@@ -107,21 +106,9 @@ def _ray(workers: int | None) -> Iterator[None]:
                 ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
         except Exception as error:
             raise EngineError(f"Ray cannot be started or reached: {_last_line(error)}") from error
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # its errors are raised, too
-    context = DataContext.get_current()
-    wanted = [
-        (context, "enable_progress_bars", False),
-        (context, "print_on_execution_start", False),
-        (context.execution_options, "preserve_order", True),
-    ]
-    before = [(whose, name, getattr(whose, name)) for whose, name, _ in wanted]
     try:
-        for whose, name, value in wanted:
-            setattr(whose, name, value)
         yield
     finally:
-        for whose, name, value in before:
-            setattr(whose, name, value)
         if is_ours:
             ray.shutdown()
 
@@ -244,14 +231,14 @@ class RayRun:
         import ray
         from ray.exceptions import RayError
 
-        items: list[Any] = list(self.partitions if numbers is None else numbers)
-        if not items:
-            return
+        items = iter(self.partitions if numbers is None else numbers)
+        task = ray.remote(num_cpus=_CPUS, max_retries=_RETRIES, scheduling_strategy="SPREAD")(_result_or_error)
         try:
-            together = ray.put((function, shared, items))
-            rows = ray.data.from_items([{"number": k} for k in range(len(items))], override_num_blocks=len(items))
-            for row in rows.map(_Task(together), num_cpus=_CPUS).iter_rows():
-                result = pickle.loads(row["result"])
+            common = ray.put(shared)
+            pending = deque(task.remote(function, common, item) for item in islice(items, _IN_FLIGHT))
+            while pending:
+                result = ray.get(pending.popleft())
+                pending.extend(task.remote(function, common, item) for item in islice(items, 1))
                 if isinstance(result, Exception):
                     raise result
                 yield result
@@ -259,21 +246,12 @@ class RayRun:
             raise EngineError(f"Ray could not finish: {_last_line(error)}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Runs a function on one item of the shared data; errors meant for the caller are returned as results."""
-
-    shared: "ObjectRef[Any]"
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        import ray
-
-        function, shared, items = ray.get(self.shared)
-        try:
-            result = function(shared, items[row["number"]])
-        except (SetAugError, OSError) as error:
-            result = error
-        return {"result": pickle.dumps(result)}
+def _result_or_error(function: Callable[..., Any], shared: object, item: object) -> Any:
+    """Run a function in a task; return an error that is meant for the caller, which Ray would wrap."""
+    try:
+        return function(shared, item)
+    except (SetAugError, OSError) as error:
+        return error
 
 
 def _moved(error: DataError, n_lines: int) -> DataError:
