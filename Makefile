@@ -15,10 +15,10 @@ demo: $(VENV)/.base ## show the method on made-up data, into demo/
 	$(BIN)/setaug demo demo
 
 test: $(VENV)/.dev ## run the tests, with coverage
-	OMP_NUM_THREADS=1 SETAUG_DATA=$(DATA) $(BIN)/python -m pytest -n 2 -m "not minutes" --cov=setaug --cov-report=term:skip-covered
+	OMP_NUM_THREADS=1 SETAUG_DATA=$(DATA) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not minutes" --cov=setaug --cov-report=term:skip-covered
 
 test-slow: $(VENV)/.dev ## run the tests that take minutes: studies, documents that train, killed clusters
-	OMP_NUM_THREADS=1 SETAUG_DATA=$(DATA) $(BIN)/python -m pytest -n 2 -m minutes
+	OMP_NUM_THREADS=1 SETAUG_DATA=$(DATA) $(BIN)/python -m pytest -n 2 --dist worksteal -m minutes
 
 check: $(VENV)/.dev ## lint, types, layers
 	$(BIN)/ruff check .
