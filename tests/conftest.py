@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 EXAMPLES = list(sample_examples(48))
 DEV = list(sample_examples(12, seed=1))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient() -> Iterator[None]:
+    """Keep commands quiet while models load, which takes longer on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("setaug.cli.progress.PATIENCE", 600)
+        yield
+
 
 MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
