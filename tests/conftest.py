@@ -1,10 +1,13 @@
-"""Small models that several tests look at, each trained once; torch is imported only where one is asked for."""
+"""Small models that several tests look at, each trained once per run; torch is imported only for who asks for one."""
 
 import json
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from filelock import FileLock
 
 from setaug import Example
 from setaug.sample import sample_examples
@@ -16,40 +19,65 @@ EXAMPLES = list(sample_examples(48))
 DEV = list(sample_examples(12, seed=1))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def patient() -> Iterator[None]:
+    """Keep commands quiet while models load, which takes longer on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("setaug.cli.progress.PATIENCE", 600)
+        yield
+
+
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def generator_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
+    """Return a function that fills a folder once per run, in whichever test process asks first; the others wait."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    shared.mkdir(exist_ok=True)
+
+    def make(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, done = shared / name, shared / f"{name}.done"
+        with FileLock(shared / f"{name}.lock"):
+            if not done.exists():
+                fill(folder)
+                done.touch()
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def generator_folder(make_once: MakeOnce) -> Path:
     from setaug.models import SetGenerator, TrainingSettings
 
-    folder = tmp_path_factory.mktemp("models") / "generator"
-    SetGenerator("tiny", training=TrainingSettings(epochs=2, seed=1)).fit(EXAMPLES, dev=DEV, folder=folder)
-    return folder
+    model = SetGenerator("tiny", training=TrainingSettings(epochs=2, seed=1))
+    return make_once("generator", lambda folder: model.fit(EXAMPLES, dev=DEV, folder=folder))
 
 
 @pytest.fixture(scope="session")
-def causal_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def causal_folder(make_once: MakeOnce) -> Path:
     from setaug.models import SetGenerator, TrainingSettings
 
-    folder = tmp_path_factory.mktemp("models") / "causal"
-    SetGenerator("mini-causal", training=TrainingSettings(epochs=2, seed=1)).fit(EXAMPLES, dev=DEV, folder=folder)
-    return folder
+    model = SetGenerator("mini-causal", training=TrainingSettings(epochs=2, seed=1))
+    return make_once("causal", lambda folder: model.fit(EXAMPLES, dev=DEV, folder=folder))
 
 
 @pytest.fixture(scope="session")
-def classifier_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def classifier_folder(make_once: MakeOnce) -> Path:
     from setaug.models import SetClassifier, TrainingSettings
 
-    folder = tmp_path_factory.mktemp("models") / "classifier"
-    SetClassifier("tiny", training=TrainingSettings(epochs=3, seed=1)).fit(EXAMPLES, dev=DEV, folder=folder)
-    return folder
+    model = SetClassifier("tiny", training=TrainingSettings(epochs=3, seed=1))
+    return make_once("classifier", lambda folder: model.fit(EXAMPLES, dev=DEV, folder=folder))
 
 
 @pytest.fixture(scope="session")
-def search_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def search_folder(make_once: MakeOnce) -> Path:
     from setaug.models import TrainingSettings, make_model
 
-    folder = tmp_path_factory.mktemp("models") / "search"
-    make_model("set-search", "tiny", training=TrainingSettings(epochs=1)).fit(EXAMPLES, folder=folder)
-    return folder
+    model = make_model("set-search", "tiny", training=TrainingSettings(epochs=1))
+    return make_once("search", lambda folder: model.fit(EXAMPLES, folder=folder))
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -157,9 +158,9 @@ def test_a_run_that_is_ended_leaves_nothing_behind(source: Path) -> None:
     command = [sys.executable, "-m", "setaug", "augment", str(source), "-o", str(target), "--orders", "2000000"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     while process.poll() is None and len(os.listdir(source.parent)) == 1:
-        pass
+        time.sleep(0.005)
     process.terminate()
-    assert process.wait(timeout=60) == 143
+    assert process.wait(timeout=120) == 143
     assert os.listdir(source.parent) == ["train.jsonl"]
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,10 +75,12 @@ def test_a_run_whose_server_is_killed_goes_on(
 ) -> None:
     answers = files / "out.jsonl.answers.jsonl"
     with Relay(server).running() as relay:
-        relay.trouble = lambda n_asked, body: None if n_asked <= 4 else time.sleep(0.3)  # time enough to kill it
+        killed = threading.Event()
+        relay.trouble = lambda n_asked, body: None if n_asked <= 4 or killed.wait(120) else 0.0
         run = started(call(relay.url, server.folder, "-o", "out.jsonl", "--retries", "1"))
         wait_for_answers(answers, 4)
         server.kill()
+        killed.set()
         _, told = run.communicate(timeout=120)
         assert run.returncode == 2
         assert "cannot reach the server" in told
@@ -105,7 +108,7 @@ def test_a_run_that_is_stopped_goes_on(how: signal.Signals, code: int, server: M
         run = started(call(relay.url, server.folder, "-o", "out.jsonl"))
         wait_for_answers(answers, 3)
         run.send_signal(how)
-        _, told = run.communicate(timeout=60)
+        _, told = run.communicate(timeout=120)
         assert run.returncode == code
         assert "Traceback" not in told
         if how == signal.SIGINT:

@@ -10,6 +10,7 @@ import pytest
 from setaug.cli import main
 from setaug.experiments.simulation import design, study
 from setaug.experiments.simulation.design import SCALES
+from tests.conftest import MakeOnce
 from tests.experiments.emotions import write_emotions
 
 TINY = replace(
@@ -40,23 +41,28 @@ def tiny_scale(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny_studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+def tiny_studies(make_once: MakeOnce) -> tuple[Path, str, str]:
     """A study of each process, by the command: the folder, and what was printed."""
-    folder = tmp_path_factory.mktemp("simulation")
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(design.SCALES, "quick", TINY)
-        patch.setattr(study, "SEEDS", study.SEEDS[:1])
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            for name in STUDIES:
-                assert main(["simulate", name, "-o", str(folder), "--workers", "1"]) == 0
-    return folder, out.getvalue(), err.getvalue()
+
+    def run(folder: Path) -> None:
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(design.SCALES, "quick", TINY)
+            patch.setattr(study, "SEEDS", study.SEEDS[:1])
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                for name in STUDIES:
+                    assert main(["simulate", name, "-o", str(folder), "--workers", "1"]) == 0
+        (folder / "out.txt").write_text(out.getvalue())
+        (folder / "err.txt").write_text(err.getvalue())
+
+    folder = make_once("simulation", run)
+    return folder, (folder / "out.txt").read_text(), (folder / "err.txt").read_text()
 
 
 @pytest.fixture(scope="session")
-def emotions_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def emotions_folder(make_once: MakeOnce) -> Path:
     """The folder of a small data set."""
-    return write_emotions(tmp_path_factory.mktemp("data") / "data")
+    return make_once("emotions", write_emotions)
 
 
 def reproduce_call(data: Path, out: Path) -> list[str]:
@@ -67,8 +73,10 @@ def reproduce_call(data: Path, out: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(emotions_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_run(emotions_folder: Path, make_once: MakeOnce) -> Path:
     """Some rows of the main table, by the command."""
-    out = tmp_path_factory.mktemp("results")
-    assert main(reproduce_call(emotions_folder, out)) == 0
-    return out
+
+    def run(out: Path) -> None:
+        assert main(reproduce_call(emotions_folder, out)) == 0
+
+    return make_once("results", run)

@@ -9,7 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PRELOAD = ["setaug.models", "setaug.models.neural.training"]
+PRELOAD = [  # what a run imports, in part when it needs it
+    "setaug.cli.train",
+    "setaug.metrics.sets",
+    "setaug.models.neural.classifier",
+    "setaug.models.neural.generator",
+    "setaug.models.methods",
+    "setaug.models.neural.training",
+    "setaug.orders.kernels",
+    "sklearn.metrics",
+    "numba.np.arrayobj",
+    "numba.np.npyimpl",
+]
 
 
 def run_killed(arguments: list[str], moment: str, log: Path) -> int | None:
@@ -19,7 +30,7 @@ def run_killed(arguments: list[str], moment: str, log: Path) -> int | None:
     context.set_forkserver_preload(PRELOAD)
     process = context.Process(target=_run, args=(arguments, moment, str(log)))
     process.start()
-    process.join(120)
+    process.join(300)
     return process.exitcode
 
 

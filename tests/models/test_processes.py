@@ -194,7 +194,7 @@ def launch(*arguments):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
 
@@ -207,6 +207,7 @@ def test_accelerate_launches_the_same_run(place, whole_run, tmp_path):
     assert (tmp_path / "run" / "model.safetensors").read_bytes() == (whole_run / "model.safetensors").read_bytes()
 
 
+@pytest.mark.minutes
 def test_what_is_wrong_is_said_once_under_accelerate(place, whole_run):
     done = launch(*command(place, whole_run, *STEPS))
     assert done.returncode == 1

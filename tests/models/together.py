@@ -47,7 +47,7 @@ def run_together(
         process.start()
         processes.append(process)
     for process in processes:
-        process.join(120)
+        process.join(300)
         if process.exitcode is None:
             process.kill()
     return [Ended(process.exitcode, _said(log)) for process, log in zip(processes, logs, strict=True)]

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import MakeOnce
 from tests.prompting.server import ModelServer, Relay, save_tiny_model, serving
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_tiny_model(tmp_path_factory.mktemp("llama"))
+def tiny_model(make_once: MakeOnce) -> Path:
+    return make_once("llama", save_tiny_model)
 
 
 @pytest.fixture(scope="session")

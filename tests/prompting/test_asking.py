@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -242,11 +241,16 @@ def can_be_interrupted() -> Iterator[None]:
 
 @pytest.mark.usefixtures("can_be_interrupted")
 def test_an_interrupt_in_a_notebook_ends_the_asking(relay: Relay, tiny_model: Path) -> None:
-    relay.trouble = lambda n_asked, body: time.sleep(0.3)
+    def interrupt(n_asked: int, body: dict[str, Any]) -> Trouble:
+        if n_asked == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+        return None
+
+    relay.trouble = interrupt
     model = make(relay, tiny_model, endpoint={"concurrency": 1})
 
     async def in_a_notebook() -> None:
-        threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGINT)).start()
         model.predict(TEXTS)
 
     loop = asyncio.new_event_loop()
@@ -290,7 +294,7 @@ def test_once_a_run_ends_nobody_waits_or_asks_for_more(relay: Relay, tiny_model:
     began = time.monotonic()
     with pytest.raises(EndpointError, match="no key"):
         make(relay, tiny_model, samples=5, endpoint={"concurrency": 2}).predict(TEXTS)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
     assert len(relay.asked) == 2
 
 

@@ -1,6 +1,7 @@
 """Texts of many requests share batches; too many are turned away, and the rest is answered rightly."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,19 @@ class Slow:
         if "worse" in texts:
             raise RuntimeError("secret detail")
         return [Prediction(labels=(text,)) for text in texts]
+
+
+class Held(Slow):
+    """A model whose first batch lasts until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0)
+        self.released = threading.Event()
+
+    def predict(self, texts: Sequence[str], **options: Any) -> list[Prediction]:
+        found = super().predict(texts, **options)
+        assert self.released.wait(60)
+        return found
 
 
 async def ask_all(predictor: Predictor, questions: list[tuple[list[str], dict[str, Any]]]) -> list[Any]:
@@ -119,7 +133,8 @@ def test_no_error_of_a_model_ends_the_predictor(error: BaseException) -> None:
 
 
 def test_a_predictor_that_died_or_hangs_is_not_ready() -> None:
-    predictor = Predictor(Slow(0.5), Limits(predict_seconds=0.1))
+    model = Held()
+    predictor = Predictor(model, Limits(predict_seconds=0.1))
 
     async def states() -> list[str | None]:
         found = [predictor.problem()]
@@ -129,6 +144,7 @@ def test_a_predictor_that_died_or_hangs_is_not_ready() -> None:
             await predictor.predict(["a"], {})
         await asyncio.sleep(0.05)
         found.append(predictor.problem())
+        model.released.set()
         await predictor.stop()
         return [*found, predictor.problem()]
 
@@ -221,15 +237,18 @@ def test_one_address_fills_half_of_the_queue_only() -> None:
 
 
 def test_nothing_is_computed_for_those_who_left() -> None:
-    model = Slow()
+    model = Held()
     predictor = Predictor(model, Limits(batch_size=4))
 
     async def ask() -> None:
         predictor.start()
         left = [asyncio.create_task(predictor.predict(["left"] * 40, {})) for _ in range(3)]
-        await asyncio.sleep(0.02)
+        while not model.batches:
+            await asyncio.sleep(0.01)
         for task in left:
             task.cancel()
+        await asyncio.wait(left)
+        model.released.set()
         assert labels(await predictor.predict(["a"], {})) == ["a"]
         await predictor.stop()
 
@@ -239,12 +258,13 @@ def test_nothing_is_computed_for_those_who_left() -> None:
 
 
 def test_a_request_does_not_wait_forever_and_is_forgotten() -> None:
-    model = Slow(0.3)
+    model = Held()
     predictor = Predictor(model, Limits(predict_seconds=0.1, batch_size=1))
 
     async def ask() -> list[Any]:
         predictor.start()
         found = await asyncio.gather(*(predictor.predict([text], {}) for text in "ab"), return_exceptions=True)
+        model.released.set()
         await asyncio.sleep(0.4)
         await predictor.stop()
         return list(found)

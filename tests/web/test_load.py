@@ -12,7 +12,7 @@ from setaug.sample import sample_examples
 from setaug.web import Limits
 from tests.web.serving import Server, serving
 
-TEXTS = [example.text for example in sample_examples(192, seed=3)]
+TEXTS = [example.text for example in sample_examples(96, seed=3)]
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,16 +22,19 @@ LINE = b'{"text": "x", "labels": ["a", "b"]}\n'
 
 
 class Model:
-    """A model that takes its time, and fails or hangs where it is told to."""
+    """A model that takes its time, and fails, or hangs until it is released, where it is told to."""
 
     kind = "generator"
 
     def __init__(self) -> None:
         self.seen: list[str] = []
+        self.released = threading.Event()
 
     def predict(self, texts: Sequence[str], **_: Any) -> list[Prediction]:
         self.seen += texts
-        time.sleep(2 if "hang" in texts else 0.05)
+        time.sleep(0.05)
+        if "hang" in texts:
+            assert self.released.wait(60)
         if "fail" in texts:
             raise ValueError("secret detail")
         return [Prediction(labels=(text,)) for text in texts]
@@ -92,21 +96,23 @@ def test_an_upload_that_is_broken_off_is_one_line_without_traceback(caplog: pyte
 
 def test_nothing_is_predicted_for_clients_that_left() -> None:
     model = Model()
-    body = json.dumps({"texts": ["left"] * 64, "samples": 8}).encode()
+    body = json.dumps({"texts": ["hang"] * 64, "samples": 8}).encode()
     head = b"POST /api/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     request = head + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
     with serving(model=model, limits=Limits(batch_size=16)) as server:
         opened = [send(server, request) for _ in range(2)]
-        wait_until(lambda: "left" in model.seen)
+        wait_until(lambda: "hang" in model.seen)
         for connection in opened:
             connection.close()
-        assert server.json("/api/predict", {"texts": ["a"]})["predictions"][0]["labels"] == ["a"]
-        assert model.seen.count("left") < 20  # of 128
         wait_until(lambda: metrics(server)["setaug_texts_waiting"] == 0)
+        model.released.set()
+        assert server.json("/api/predict", {"texts": ["a"]})["predictions"][0]["labels"] == ["a"]
+        assert model.seen.count("hang") == 2  # of 128: the first batch
 
 
 def test_a_model_that_hangs_makes_the_server_not_ready_but_live() -> None:
-    with serving(model=Model(), limits=Limits(predict_seconds=0.3)) as server:
+    model = Model()
+    with serving(model=model, limits=Limits(predict_seconds=0.3)) as server:
         assert server.json("/api/health/ready") == {"status": "ok"}
         assert "took more than 0.3 s" in server.refused(504, "/api/predict", {"texts": ["hang"]})
         wait_until(lambda: server.ask("/api/health/ready")[0] == 503)
@@ -114,8 +120,9 @@ def test_a_model_that_hangs_makes_the_server_not_ready_but_live() -> None:
         assert server.json("/api/health")["status"] == "failing"
         assert server.json("/api/health/live") == {"status": "ok"}
         assert metrics(server)["setaug_ready"] == 0
+        model.released.set()
         wait_until(lambda: server.ask("/api/health/ready")[0] == 200)
-        assert server.json("/api/predict", {"texts": ["a"]})["predictions"]
+        wait_until(lambda: server.ask("/api/predict", {"texts": ["a"]})[0] == 200)
 
 
 def test_metrics_count_what_happens() -> None:

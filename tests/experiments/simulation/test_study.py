@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 from math import log
@@ -246,9 +247,10 @@ def test_studies_of_all_processes_run(tiny_studies: TinyStudies) -> None:
 
 @pytest.mark.usefixtures("tiny_scale")
 def test_findings_share_cells_which_are_not_run_again(
-    tiny_studies: TinyStudies, capsys: pytest.CaptureFixture[str]
+    tiny_studies: TinyStudies, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder, out, _ = tiny_studies
+    original, out, _ = tiny_studies
+    folder = shutil.copytree(original, tmp_path / "copy")
     before = (folder / CELLS).read_bytes()
     for name in ("finding-2", "no-positions"):
         assert main(["simulate", name, "-o", str(folder)]) == 0
