@@ -140,13 +140,16 @@ def test_a_new_form_is_in_the_help_and_in_prompts(capsys: pytest.CaptureFixture[
 
 @pytest.mark.usefixtures("toy")
 def test_the_constraint_writes_a_new_form_in_an_open_vocabulary() -> None:
-    tokenizer = make_tokenizer("unigram")
-    codec = SetCodec(written_as="toy", with_size=False)
-    constraint = SetConstraint(tokenizer, codec=codec, sizes=range(4))
-    for labels in (["event", "match"], ["x"]):
-        tokens = tokenizer(codec.encode(labels), add_special_tokens=False)["input_ids"]
-        if tokenizer.unk_token_id not in tokens:
-            assert constraint.read([*tokens, tokenizer.eos_token_id]) == (tuple(labels), None)
+    tokenizer = make_tokenizer("bytes")
+    for size in (True, False):
+        codec = SetCodec(written_as="toy", with_size=size)
+        constraint = SetConstraint(tokenizer, codec=codec, sizes=range(4))
+        for labels in (["event", "match"], ["x"], []):
+            tokens = tokenizer(codec.encode(labels), add_special_tokens=False)["input_ids"]
+            found = constraint.read([*tokens, tokenizer.eos_token_id])
+            assert found == (tuple(labels), len(labels) if size else None)
+        repeated = tokenizer(codec.encode(["x", "x"]), add_special_tokens=False)["input_ids"]
+        assert constraint.read([*repeated, tokenizer.eos_token_id]) is None
 
 
 def test_a_form_is_made_without_heavy_imports() -> None:

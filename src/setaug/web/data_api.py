@@ -11,7 +11,7 @@ from anyio import from_thread, open_file
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from setaug import registry
 from setaug.augmenter import PairFormat, SetAugmenter
@@ -311,15 +311,25 @@ class _Download(FileResponse):
     def __init__(self, folder: Path, slots: Budget, address: str) -> None:
         super().__init__(folder / "pairs.jsonl", media_type="application/x-ndjson", filename="pairs.jsonl")
         slots.take(address)
-        self._folder, self._slots, self._address = folder, slots, address
+        self._folder, self._slots, self._address, self._is_held = folder, slots, address, True
 
     def end(self) -> None:
+        self._give_back()
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._slots.give_back(self._address)
+
+    def _give_back(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._slots.give_back(self._address)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_part(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                self._give_back()  # before the client has it all, and may ask for the next one
+            await send(message)
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_part)
         finally:
             self.end()
 
