@@ -159,6 +159,24 @@ def test_a_single_symbol_has_its_partner_unless_no_block_joined_it() -> None:
     assert abs(found[2] / 4000 - expected) < 4 * (expected * (1 - expected) / 4000) ** 0.5
 
 
+def test_the_probabilities_of_sets_of_larger_blocks_are_those_with_which_they_come() -> None:
+    examples = list(paired_symbols(3000, n_symbols=4, n_blocks=2, block_size=3, concentration=1.0, with_input=True))
+    came = Counter(frozenset(one.labels) for one in examples)
+    for labels, n in came.most_common(6):
+        chances = [2 ** paired_log2_probability(labels, one.fields["x"], n_blocks=2, block_size=3) for one in examples]
+        assert abs(n - sum(chances)) < 4 * sum(p * (1 - p) for p in chances) ** 0.5
+
+
+def test_a_partner_of_a_larger_block_comes_with_all_of_its_symbols() -> None:
+    partners = 0
+    for one in paired_symbols(200, n_blocks=2, block_size=3):
+        for label in one.labels:
+            if label.startswith("p"):
+                partners += 1
+                assert {f"s{symbol}" for symbol in label[1:].split("-")} <= set(one.labels)
+    assert partners > 100
+
+
 def test_sizes_follow_from_the_length_of_the_text() -> None:
     found = list(sized_symbols(300, words_per_label=3))
     assert all(len(one.text.split()) == 3 * len(one.labels) for one in found)
@@ -206,6 +224,7 @@ def test_apportioned_counts_sum_to_the_total_and_are_off_by_less_than_one(shares
             "1 blocks of 4 hardly ever have distinct symbols; use more than 4 symbols",
         ),
         (paired_symbols, {"concentration": 0.0}, "concentration must be a number from 0.001 to 1,000, got 0.0"),
+        (paired_symbols, {"block_size": 1}, "block_size must be from 2 to 31, one more than the symbols, got 1"),
         (sized_symbols, {"noise": -1}, "noise must be a share from 0 to 1, got -1"),
         (sized_symbols, {"max_size": 31}, "16 blocks of 2 need more than 30 symbols"),
     ],

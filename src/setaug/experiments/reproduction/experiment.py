@@ -121,7 +121,7 @@ def read_experiment(name: str) -> Experiment:
     --------
     >>> experiment = read_experiment("permutations")
     >>> experiment.rows[0].name, experiment.rows[0].n_orders, len(experiment.rows)
-    ('random + size, n = 2', 2, 18)
+    ('random + size, n = 2', 2, 21)
 
     """
     if name not in EXPERIMENTS:

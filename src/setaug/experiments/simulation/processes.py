@@ -116,8 +116,8 @@ def paired_symbols(
     """
     whole = {"n_symbols": n_symbols, "n_blocks": n_blocks, "block_size": block_size, "n_words": n_words}
     _check(seed, concentration, **whole)
-    if not 2 <= block_size <= n_symbols:
-        raise ValueError(f"block_size must be from 2 to the number of symbols, {n_symbols}, got {block_size}.")
+    if not 2 <= block_size <= n_symbols + 1:
+        raise ValueError(f"block_size must be from 2 to {n_symbols + 1}, one more than the symbols, got {block_size}.")
     rng = np.random.default_rng(seed)
     for number in range(n):
         x = rng.dirichlet(np.full(n_symbols, concentration))
