@@ -428,12 +428,15 @@ def test_both_ways_of_reading_agree_on_what_a_blank_line_is(blank: bytes, tmp_pa
     assert skipped.count == bool(blank.strip(b" \t\r"))
 
 
+@pytest.mark.parametrize("length", [9_990, 15_000, 30_000])
 @pytest.mark.parametrize("first", ["text", "labels"])
-def test_a_line_that_is_too_long_is_refused(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_refused(
+    first: str, length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("setaug.examples.MAX_LINE", 10_000)
     monkeypatch.setattr(blocks, "BLOCK_SIZE", 100)
     row = {"text": "a" * 9_000, "labels": ["x"]}
-    source = write_jsonl(tmp_path / "in.jsonl", [row, {first: row[first], **row, "text": "a" * 30_000}])
+    source = write_jsonl(tmp_path / "in.jsonl", [row, {first: row[first], **row, "text": "a" * length}])
     message = r"line 2 of in\.jsonl: longer than 10,000 bytes"
     with pytest.raises(DataError, match=message):
         augment_files(source, tmp_path / "out.jsonl", skip_bad=True)

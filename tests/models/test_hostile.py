@@ -23,10 +23,14 @@ STEPS = ("--epochs", "2", "--batch-size", "4", "--checkpoint-every", "2", "--ord
 INDEX = "model.safetensors.index.json"
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("setaug.cli.progress.PATIENCE", 600)  # how long models take to load is another matter
+
+
 @pytest.fixture
 def folder(tmp_path: Path, generator_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("setaug.cli.progress.PATIENCE", 600)
     (tmp_path / "texts.jsonl").write_text('{"text": "We won!"}\n')
     return Path(shutil.copytree(generator_folder, tmp_path / "model"))
 

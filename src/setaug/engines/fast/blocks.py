@@ -136,6 +136,8 @@ class BlockReader:
                 is_marked = self.is_start and line_number == 1 and lines[:3].tobytes() == _BOM
                 first = len(_BOM) if is_marked else 0
                 found = self._scan(lines, first, size, names)
+                if size > examples.MAX_LINE:
+                    found.check_lengths(line_number)
                 if (found.status == DECLINED).any():
                     self._parse_declined(found, line_number)
                     found = self._checked(self._scan(lines, first, size, names, found.status), line_number)
@@ -238,6 +240,11 @@ class _Scanned:
     label_spans: NDArray[np.int32]
     label_starts: NDArray[np.int64]
 
+    def check_lengths(self, first_line: int) -> None:
+        """Raise if a line is too long."""
+        for at in np.flatnonzero(self.lines[:, 1] - self.lines[:, 0] >= examples.MAX_LINE).tolist():
+            raise too_long(first_line + at)
+
     def block(self, *, is_source: bool) -> Block:
         """Return the accepted lines as a block; the others have no labels, so their starts can be dropped."""
         is_row = self.status == ACCEPTED
@@ -256,7 +263,7 @@ def _whole_lines(
     rest = np.zeros(0, np.uint8)
     try:
         while True:
-            buffer = np.empty(BLOCK_SIZE + 2 * len(rest), np.uint8)
+            buffer = np.empty(BLOCK_SIZE + min(2 * len(rest), examples.MAX_LINE), np.uint8)
             buffer[: len(rest)] = rest
             n_read = stream.readinto(buffer.data[len(rest) :])  # type: ignore[attr-defined]
             size = len(rest) + n_read
