@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-TRAINING = {"distributed.md", "likelihood.md", "models.md", "trainers.md"}
+TRAINING = {"distributed.md", "likelihood.md", "models.md", "serve.md", "trainers.md"}
 BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUNNER = """
 import contextlib, io, json, subprocess, sys

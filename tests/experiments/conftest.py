@@ -17,7 +17,7 @@ TINY = replace(
     SCALES["quick"],
     model="tiny",
     n_train=dict.fromkeys(SCALES["quick"].n_train, 16),
-    n_test=4,
+    n_test=2,
     n_words=8,
     training={"epochs": 1, "batch_size": 16, "learning_rate": 3e-3},
 )
