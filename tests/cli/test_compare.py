@@ -86,7 +86,7 @@ def test_the_choices_are_those_of_the_functions() -> None:
         (["weak.jsonl", "strong.jsonl", "gold.jsonl", "--macro-over", "vocabulary"], "needs --labels FILE."),
         (["weak.jsonl", "few.jsonl", "gold.jsonl"], "few.jsonl: example 60, with the id 59, has no prediction."),
         (["bad.jsonl", "weak.jsonl", "gold.jsonl"], 'line 1 of bad.jsonl: field "labels" is missing.'),
-        (["weak.jsonl", "strong.jsonl", "empty.jsonl"], "empty.jsonl: there is nothing to score: no examples."),
+        (["weak.jsonl", "strong.jsonl", "empty.jsonl"], "empty.jsonl: no examples to score."),
     ],
 )
 def test_mistakes_get_one_clear_line_and_exit_code_2(

@@ -101,7 +101,7 @@ def test_one_input_may_be_standard_input(piped: str, folder: Path) -> None:
         (["predictions.jsonl", "gold.jsonl", "--labels", "bad.txt.gz"], "bad.txt.gz is damaged"),
         (["predictions.jsonl", "gold.jsonl", "--text-field", "body"], 'line 1 of gold.jsonl: field "body" is missing'),
         (["predictions.jsonl", "gold.jsonl", "--delimiter", ""], "--delimiter must not be empty."),
-        (["gold.jsonl", "empty.jsonl"], "empty.jsonl: there is nothing to score: no examples."),
+        (["gold.jsonl", "empty.jsonl"], "empty.jsonl: no examples to score."),
         (["empty.jsonl", "gold.jsonl"], "0 predictions for 3 examples, without ids to match."),
         (["bad.jsonl", "gold.jsonl"], 'line 1 of bad.jsonl: "size" must be a whole number, got -1.'),
         (["other.jsonl", "gold.jsonl"], "prediction 1 has the id 9, which no example has."),

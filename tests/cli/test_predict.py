@@ -129,7 +129,7 @@ def test_no_text_gives_no_prediction(
     for model in (generator_folder, classifier_folder):
         assert main(["predict", str(model), "empty.jsonl", "-o", "out.jsonl"]) == 0
         assert Path("out.jsonl").read_bytes() == b""
-        assert capfd.readouterr().err == "no text to predict for\n"
+        assert capfd.readouterr().err == "no texts\n"
 
 
 def test_bad_lines_can_be_left_out(folder: Path, generator_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_bad_lines_can_be_left_out(folder: Path, generator_folder: Path, capfd: 
     assert main(["predict", str(generator_folder), "some.jsonl", "--skip-bad"]) == 0
     output = capfd.readouterr()
     assert len(predicted(output.out)) == 1
-    assert "skipped 1 bad lines" in output.err
+    assert "skipped 1 bad line:" in output.err
 
 
 MISTAKES = [

@@ -196,7 +196,7 @@ def test_answers_are_kept_also_where_the_output_is_no_file(
         (["--base-url", "localhost"], "base_url must be an address"),
         (["--concurrency", "0"], "concurrency must be"),
         (["--train", "missing.jsonl"], "cannot read missing.jsonl"),
-        (["--train", "empty.jsonl"], "empty.jsonl holds no example"),
+        (["--train", "empty.jsonl"], "empty.jsonl contains no examples"),
         (["--answers", "train.jsonl"], "the output would replace the input train.jsonl"),
         (["--answers", "out.jsonl"], "out.jsonl would be written twice"),
         (["--answers", "-"], "answers need a file of their own, not standard output"),

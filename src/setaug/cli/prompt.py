@@ -19,6 +19,7 @@ from setaug.cli.options import (
     add_ordering,
     add_thresholds,
     checking_options,
+    counted,
     json_object,
     read_input,
     skipped_lines,
@@ -211,7 +212,7 @@ def _answers(options: argparse.Namespace) -> str:
 def _read(options: argparse.Namespace, path: str, skipped: Any, *, are_labelled: bool) -> "list[Example]":
     examples = list(read_input(options, path, skipped=skipped, are_labelled=are_labelled))
     if not examples:
-        raise UsageError(f"{path} holds no example.")
+        raise UsageError(f"{path} contains no examples.")
     return examples
 
 
@@ -229,7 +230,7 @@ def _show(model: "PromptedSetModel", texts: "list[Example]") -> None:
     n_chars = sum(len(message["content"]) for message in body["messages"]) if is_chat else len(body["prompt"])
     each = "" if n_answers == 1 else f", {n_answers} answers to each"
     tell(
-        f"{_many(len(texts), 'text')}{each}; {_many(len(model.shots_), 'example')} in each prompt; "
+        f"{counted(len(texts), 'text')}{each}; {counted(len(model.shots_), 'example')} in each prompt; "
         f"{n_chars:,} characters in this one"
     )
 
@@ -238,23 +239,19 @@ def _summary(report: "PromptReport", model: "PromptedSetModel") -> list[str]:
     before = report.n_answers - report.n_new
     had = f", {before:,} of them from before" if before > 0 else ""
     tokens = f"{report.prompt_tokens:,} tokens of prompts and {report.completion_tokens:,} of answers"
-    counted = tokens if report.prompt_tokens or not report.n_new else "the server counted no tokens"
-    lines = [f"{_many(report.n_texts, 'text')}, {_many(report.n_answers, 'answer')}{had}; {counted}"]
+    usage = tokens if report.prompt_tokens or not report.n_new else "the server counted no tokens"
+    lines = [f"{counted(report.n_texts, 'text')}, {counted(report.n_answers, 'answer')}{had}; {usage}"]
     if model.labels_ is not None:
         what = f"{report.n_unknown:,} kept" if model.unknown == "keep" else f"{report.n_dropped:,} dropped"
         n_strange = report.n_unknown + report.n_dropped
         lines.append(
-            f"{_many(report.n_labels, 'label')}: {report.n_mapped:,} known ones in other case or spacing; "
+            f"{counted(report.n_labels, 'label')}: {report.n_mapped:,} known ones in other case or spacing; "
             f"{n_strange:,} unknown ({what}); {report.n_repeated:,} repeated"
         )
     if report.n_cut_off:
-        lines.append(f"cut off at --max-tokens: {_many(report.n_cut_off, 'answer')}")
+        lines.append(f"cut off at --max-tokens: {counted(report.n_cut_off, 'answer')}")
     if report.n_refused:
         lines.append(
-            f"refused, and so without labels: {_many(report.n_refused, 'text')}; the first: {report.first_refusal}"
+            f"refused, and so without labels: {counted(report.n_refused, 'text')}; the first: {report.first_refusal}"
         )
     return lines
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
