@@ -45,7 +45,7 @@ def test_it_prints_a_table_and_a_conclusion(folder: Path, capsys: pytest.Capture
     assert "samples_f1 on 60 examples" in output.out
     assert f"  first        {wanted.first:8.4f}" in output.out
     assert f"{wanted.bootstrap.low:+.4f} to {wanted.bootstrap.high:+.4f}" in output.out
-    assert "500 random exchanges" in output.out
+    assert "500 random permutations" in output.out
     assert "two proportions" not in output.out
 
 
@@ -66,7 +66,7 @@ def test_proportions_and_macro_labels_are_named_in_the_table(folder: Path, capsy
     assert main(["compare", "weak.jsonl", "weak.jsonl", "gold.jsonl", "--metric", "macro_f1"]) == 0
     shown = capsys.readouterr().out
     assert "macro_f1 on 60 examples, averaged over the labels: gold" in shown
-    assert "all 1 exchanges" in shown
+    assert "all 1 permutations" in shown
     assert shown.endswith("The two are equal in macro_f1.\n")
 
 

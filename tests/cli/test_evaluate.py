@@ -156,7 +156,7 @@ def test_a_page_may_go_to_standard_output(folder: Path, capsysbinary: pytest.Cap
     ("arguments", "message"),
     [
         (["--html", "-", "--json"], "--html - and --json both write to standard output."),
-        (["--html", "page.jsonl"], "--html writes .html (also with .gz behind) or -; got 'page.jsonl'."),
+        (["--html", "page.jsonl"], "--html must be a .html file (optionally .gz) or -, got 'page.jsonl'."),
         (["--html", "gold.jsonl"], "the output would replace the input gold.jsonl"),
         (["--html", "none/page.html"], "cannot write none/page.html: No such file or directory."),
         (["--html", "page.html", "--text-field", "body"], 'field "body" is missing'),

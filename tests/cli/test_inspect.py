@@ -91,7 +91,7 @@ def test_one_set_is_shown_with_its_edges_and_orders(source: str, capsys: pytest.
     shown = capsys.readouterr().out
     assert "tennis -> event:" in shown
     assert "12 allowed orders (log2 3.58)" in shown
-    assert "not in the data, so without an edge: unheard" in shown
+    assert "not in the data, so without edges: unheard" in shown
     assert main(["inspect", source, "--set", "event", "tennis", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["set"]["n_orders"] == "1"
 
@@ -116,7 +116,7 @@ def test_a_file_without_examples_and_one_with_single_labels(tmp_path: Path, caps
     path.write_text('text,labels\na,"x,y"\nb,"x,z"\nc,a;;b\n')
     assert main(["inspect", str(path), "--skip-bad"]) == 0
     output = capsys.readouterr()
-    assert "Is --delimiter (or --labels-field) right?" in output.out
+    assert "Check --delimiter and --labels-field." in output.out
     assert "skipped 1 bad line:" in output.err
 
 
@@ -153,9 +153,9 @@ def test_no_page_is_left_after_a_mistake(source: str, tmp_path: Path, capsys: py
     for arguments, message in (
         ([str(bad), "--html", str(tmp_path / "page.html")], '"labels" must be a list of strings, got 3.'),
         ([source, "--html", str(tmp_path / "none" / "page.html"), "--no-diagnosis"], "cannot write"),
-        ([source, "--html", "page.jsonl"], "--html writes .html (also with .gz behind) or -; got"),
+        ([source, "--html", "page.jsonl"], "--html must be a .html file (optionally .gz) or -, got"),
         ([source, "--html", "-", "--json"], "--html - and --json both write to standard output."),
-        ([source, "--html", "page.html", "--set", "event"], "--html shows all of the data, --set one set"),
+        ([source, "--html", "page.html", "--set", "event"], "--html shows all the data, --set one set"),
     ):
         assert main(["inspect", *arguments]) == 2
         error = capsys.readouterr().err

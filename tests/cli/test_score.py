@@ -130,7 +130,10 @@ MISTAKES = [
     ("{generator} dev.jsonl --max-exact 8", "max_exact must be an integer from 0 to 7, got 8."),
     ("{generator} dev.jsonl --seed -1", "seed must be an integer"),
     ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),
-    ("{classifier} dev.jsonl", "only models that write sets have a set likelihood; a classifier scores labels independently."),
+    (
+        "{classifier} dev.jsonl",
+        "only models that write sets have a set likelihood; a classifier scores labels independently.",
+    ),
     ("{search} dev.jsonl", "set search writes one label at a time, so it gives sets no likelihood."),
     ("{generator} dev.jsonl -o no/such/folder/out.jsonl", "cannot write no/such/folder/out.jsonl"),
 ]

@@ -28,7 +28,7 @@ from setaug.models.scratch import scratch_classifier, scratch_generator, train_t
         ({"learning_rate": 0}, "learning_rate must be above 0 and at most 1, got 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be"),
         ({"learning_rate": float("inf")}, "learning_rate must be"),
-        ({"warmup": 1}, "warmup must be a share from 0 to below 1, got 1"),
+        ({"warmup": 1}, "warmup must be at least 0 and below 1, got 1"),
         ({"precision": "int8"}, "precision must be one of float32, bfloat16, float16, got 'int8'"),
         ({"seed": -1}, r"seed must be a whole number below 2\*\*32, got -1"),
     ],
