@@ -103,7 +103,7 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
         (["TRAIN", "-o", "out.csv", "--format", "chat"], "chat messages do not fit into a CSV cell"),
         (["TRAIN", "-o", "out.csv", "--format", "chat", "--shards", "2"], "chat messages do not fit into a CSV cell"),
         (["TRAIN", "TRAIN", "-o", "TRAIN"], "the output would replace the input"),
-        ([".", "-o", "pairs.jsonl"], "the output would lie among the input in .; choose another place."),
+        ([".", "-o", "pairs.jsonl"], "the output would be inside the input folder .; choose another folder."),
         (["TRAIN", "--shards", "2"], "standard output is one file"),
         (["TRAIN", "-o", "out.jsonl", "--shards", "0"], "shards must be a positive integer, got 0."),
         (["TRAIN", "-o", "out.jsonl", "--workers", "2"], "--workers is for --engine ray."),

@@ -143,7 +143,7 @@ def test_a_page_is_written_beside_the_scores(folder: Path, capsys: pytest.Captur
     ]
     assert "Predicted sets: predictions.jsonl against gold.jsonl" in page.seen
     assert "Example 1, id 1" in page.seen  # matched by id: line 2 of the predictions
-    assert "superfluous: plum" in page.seen
+    assert "extra: plum" in page.seen
 
 
 def test_a_page_may_go_to_standard_output(folder: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -200,7 +200,7 @@ def test_answers_are_kept_also_where_the_output_is_no_file(
         (["--answers", "train.jsonl"], "the output would replace the input train.jsonl"),
         (["--answers", "out.jsonl"], "out.jsonl would be written twice"),
         (["--answers", "-"], "--answers must be a file, not standard output"),
-        (["--answers", "notes.txt"], "line 1 of notes.txt is not what this command writes"),
+        (["--answers", "notes.txt"], "line 1 of notes.txt was not written by this command"),
     ],
 )
 def test_calls_that_make_no_sense_are_refused(

@@ -1,8 +1,8 @@
 """Pictures of order graphs (Algorithm 1, lines 1 to 6): Graphviz, Mermaid and SVG.
 
-All three draw the transitive reduction: an edge that follows from others is left out, so that a chain looks like a
-chain. The SVG is a layered drawing: columns by the longest path to a label without successors, order by barycentre
-sweeps, heights by least squares. It is self-contained: no script, no font, no identifiers that could clash.
+All three draw the transitive reduction: edges implied by others are omitted, so that a chain looks like a chain. The
+SVG is a layered drawing: columns by the longest path to a label without successors, order by barycentre sweeps,
+heights by least squares. It is self-contained: no script, no font, no identifiers that could clash.
 """
 
 import re
