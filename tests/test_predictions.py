@@ -47,8 +47,8 @@ def test_labels_are_all_that_a_row_needs() -> None:
     [
         ({"size": 1}, 'field "labels" is missing.'),
         ({"labels": "joy"}, '"labels" must be a list of strings, got "joy".'),
-        ({"labels": [1]}, '"labels" must be a list of strings, got 1 in it.'),
-        ({"labels": [" "]}, '"labels" holds an empty or blank label: " ".'),
+        ({"labels": [1]}, '"labels" must be a list of strings, but contains 1.'),
+        ({"labels": [" "]}, '"labels" contains an empty or blank label: " ".'),
         ({"labels": [], "size": 1.0}, '"size" must be a whole number, got 1.0.'),
         ({"labels": [], "size": True}, '"size" must be a whole number, got true.'),
         ({"labels": [], "size": -1}, '"size" must be a whole number, got -1.'),

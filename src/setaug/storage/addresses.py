@@ -14,7 +14,7 @@ _LOCAL = ("file://", "local://")
 
 
 def is_address(path: str | Path) -> bool:
-    """Return whether a file lies behind an address; ``file://`` is a path of this machine.
+    """Return whether a path is the address of a remote file; ``file://`` is a local path.
 
     Examples
     --------
