@@ -184,14 +184,14 @@ def test_a_file_that_is_too_large_is_not_sent(browser: "Browser", tmp_path: Path
     with serving(limits=Limits(upload_bytes=1 << 20)) as server, opened(browser, server) as page:
         page.wait_for_load_state("networkidle")
         page.set_input_files("#file", tmp_path / "large.jsonl")
-        expect(page.locator("#message")).to_have_text("large.jsonl is too large; at most 1 MB are taken.")
+        expect(page.locator("#message")).to_have_text("large.jsonl is too large; the limit is 1 MB.")
 
 
 def test_the_model_can_be_tried(page: "Page") -> None:
     page.fill("#text", "On Monday: Two ferries were late because of fog over the docks.")
     page.click("#predict button")
     page.wait_for_selector("#prediction .bars")
-    assert page.inner_text("#prediction h3 >> nth=0") == "as text, greedily"
+    assert page.inner_text("#prediction h3 >> nth=0") == "free text, greedy"
     assert page.locator("#prediction .ways > div").count() == 3
 
 
@@ -275,7 +275,7 @@ def test_a_key_is_asked_for_and_a_server_that_is_gone_is_told_of(browser: "Brows
         take_sample(page)
         page.route("**/api/**", lambda route: route.abort())
         page.click("#later")
-        expect(page.locator("#message")).to_have_text("the server does not answer.")
+        expect(page.locator("#message")).to_have_text("the server does not respond.")
         page.unroute("**/api/**")
         page.click("#later")
         expect(page.locator("#examples-about")).to_contain_text("to 30 of")
