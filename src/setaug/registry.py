@@ -65,7 +65,7 @@ ORDERINGS: dict[str, OrderingEntry] = {
         is_diagnosed=True,
         proposal="reversed",
     ),
-    "random": OrderingEntry("any order", f"{_HOME}:random", needs_names=False, proposal="uniform"),
+    "random": OrderingEntry("uniformly random order", f"{_HOME}:random", needs_names=False, proposal="uniform"),
     "frequency": OrderingEntry(
         "frequent labels first", f"{_HOME}:frequency", is_deterministic=True, is_diagnosed=True, proposal="frequency"
     ),

@@ -210,7 +210,7 @@ def test_everything_can_be_reached_with_the_keyboard(page: "Page") -> None:
     page.focus("#search")
     page.keyboard.type("matc")
     page.keyboard.press("Enter")
-    expect(page.locator("#shown")).to_contain_text("Around “match”")
+    expect(page.locator("#shown")).to_contain_text("Neighbours of “match”")
     for _ in range(30):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.matches('#graph g.label:not([aria-current])')"):
@@ -219,7 +219,7 @@ def test_everything_can_be_reached_with_the_keyboard(page: "Page") -> None:
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     page.keyboard.press("Enter")
-    expect(page.locator("#shown")).to_contain_text(f"Around “{label}”")
+    expect(page.locator("#shown")).to_contain_text(f"Neighbours of “{label}”")
     current = page.locator("#graph [aria-current]")
     expect(current).to_have_attribute("aria-label", label)
     expect(current).to_be_focused()
@@ -256,13 +256,13 @@ def test_many_labels_show_a_neighbourhood(browser: "Browser", tmp_path: Path) ->
         assert page.locator("#graph g.label").count() <= 30
         page.fill("#search", "KIND 271")
         page.press("#search", "Enter")
-        expect(page.locator("#shown")).to_contain_text("Around “kind 271”")
+        expect(page.locator("#shown")).to_contain_text("Neighbours of “kind 271”")
         names = page.locator("#graph g.label title").all_text_contents()
         assert len(names) <= 30
         assert {"kind 271", "kind 27", "kind 2710"} <= set(names)
         page.fill("#search", "nothing of the kind")
         page.press("#search", "Enter")
-        expect(page.locator("#message")).to_contain_text("no label has “nothing of the kind” in it")
+        expect(page.locator("#message")).to_contain_text("no label contains “nothing of the kind”")
 
 
 def test_a_key_is_asked_for_and_a_server_that_is_gone_is_told_of(browser: "Browser") -> None:

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--seed", type=int, default=0, metavar="N", help="random seed; the same seed gives the same bytes [0]"
     )
-    group = parser.add_argument_group("writing")
+    group = parser.add_argument_group("output")
     group.add_argument(
         "-o",
         "--output",
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="write N shards, FILE-00000-of-0000N and so on; concatenated, they equal the single file",
     )
-    group = parser.add_argument_group("where to run")
+    group = parser.add_argument_group("execution")
     group.add_argument(
         "--engine",
         choices=("local", "ray"),

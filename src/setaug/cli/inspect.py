@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_input(parser, are_many=True)
     add_thresholds(parser.add_argument_group("order graph"))
-    group = parser.add_argument_group("what to show")
+    group = parser.add_argument_group("output")
     group.add_argument("--graph", metavar="FILE", help="draw the order graph: .svg, .dot or .mmd (Mermaid)")
     add_html(group)
     group.add_argument(

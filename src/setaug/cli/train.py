@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=tuple(METHODS),
         default="setaug",
-        help=f"what to train on; {describe({name: method.help for name, method in METHODS.items()}, default='setaug')}",
+        help=f"training method; {describe({name: method.help for name, method in METHODS.items()}, default='setaug')}",
     )
     group.add_argument(
         "--size",
