@@ -6,7 +6,7 @@ DATA ?= ../shared/data
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test coverage test-slow check benchmark clean
+.PHONY: help demo test test-slow check benchmark clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 16
@@ -16,11 +16,8 @@ demo: $(VENV)/.base ## show the method on made-up data, into demo/
 
 PYTEST := OMP_NUM_THREADS=1 SETAUG_DATA=$(DATA) $(BIN)/python -m pytest -n 2 --dist worksteal
 
-test: $(VENV)/.dev ## run the tests
-	$(PYTEST) -m "not minutes"
-
-coverage: $(VENV)/.dev ## run the same tests with coverage, which takes half as long again
-	$(PYTEST) -m "not minutes" --cov=setaug --cov-report=term:skip-covered
+test: $(VENV)/.dev ## run the tests; COVERAGE=1 measures coverage, which takes half as long again
+	$(PYTEST) -m "not minutes" $(if $(COVERAGE),--cov=setaug --cov-report=term:skip-covered)
 
 test-slow: $(VENV)/.dev ## run the tests that take minutes: studies, documents that train, killed clusters
 	$(PYTEST) -m minutes

@@ -1,11 +1,11 @@
-"""The errors that a caller may want to catch.
+"""Errors that a caller may want to catch.
 
 SetAugError
-├── DataError          a row of the input is not what it should be
-├── FileError          a file cannot be read or written as asked
-├── ModelError         a model cannot be loaded, trained or used as asked
+├── DataError          a row of the input is invalid
+├── FileError          a file cannot be read or written
+├── ModelError         a model cannot be loaded, trained or used
 ├── EngineError        a cluster cannot be reached, or did not finish
-├── EndpointError      a server that runs a language model cannot be reached, or refuses to answer
+├── EndpointError      a language model server cannot be reached, or refuses to answer
 └── MissingExtraError  an optional dependency is not installed
 
 Bad arguments raise ``ValueError`` or ``TypeError``.
@@ -16,18 +16,18 @@ from typing import Any
 
 
 class SetAugError(Exception):
-    """Base of all errors that this package raises on purpose."""
+    """Base class of all errors of this package."""
 
 
 class DataError(SetAugError):
-    """Report a row of the input that is not what it should be.
+    """A row of the input is invalid.
 
     Parameters
     ----------
     problem
         What is wrong, with the offending value.
     source, line
-        Where: the file's name and the line (or row) number, where they are known.
+        File name and line (or row) number, if known.
 
     """
 
@@ -45,23 +45,23 @@ class DataError(SetAugError):
 
 
 class FileError(SetAugError):
-    """Report a file that cannot be read or written as asked."""
+    """A file cannot be read or written."""
 
 
 class ModelError(SetAugError):
-    """Report a model that cannot be loaded, trained or used as asked."""
+    """A model cannot be loaded, trained or used."""
 
 
 class EngineError(SetAugError):
-    """Report a cluster that cannot be reached, or that did not finish."""
+    """A cluster cannot be reached, or did not finish."""
 
 
 class EndpointError(SetAugError):
-    """Report a server that runs a language model and cannot be reached, or refuses to answer."""
+    """A language model server cannot be reached, or refuses to answer."""
 
 
 class MissingExtraError(SetAugError, ImportError):
-    """Report an optional dependency that is not installed, and how to install it."""
+    """An optional dependency is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
         self.feature, self.extra = feature, extra

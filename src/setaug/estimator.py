@@ -1,4 +1,4 @@
-"""What all models share: scikit-learn's contract, also for parameters that are frozen dataclasses."""
+"""The base class of all models: scikit-learn's estimator contract, with frozen dataclasses as parameters."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
-    """A model that predicts sets, and whose parameters may be dataclasses.
+    """A model that predicts sets; its parameters may be dataclasses.
 
-    The fields of such a parameter are parameters too: ``training__epochs`` is the field ``epochs`` of ``training``.
-    `set_params` puts a changed copy in place of a dataclass, so no object that was passed in ever changes.
+    The fields of such a parameter are nested parameters: ``training__epochs`` is the field ``epochs`` of ``training``.
+    `set_params` replaces a dataclass by a modified copy and never mutates the object that was passed in.
     """
 
     @abstractmethod
@@ -49,7 +49,7 @@ class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(examples) first.")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, with `deep` also the fields of dataclasses, as ``parameter__field``."""
+        """Return the parameters by name; with `deep`, also dataclass fields, as ``parameter__field``."""
         params: dict[str, Any] = super().get_params(deep=False)
         nested = {
             f"{name}__{field.name}": getattr(value, field.name)
@@ -60,7 +60,7 @@ class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return {**params, **nested}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, nested ones as ``parameter__field``; nothing is set if one name is unknown."""
+        """Set parameters by name, nested ones as ``parameter__field``; an unknown name changes nothing."""
         valid = self.get_params(deep=False)
         changes: dict[str, Any] = {}
         nested: dict[str, dict[str, Any]] = {}

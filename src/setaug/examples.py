@@ -21,7 +21,7 @@ from setaug.errors import DataError, FileError, MissingExtraError
 from setaug.storage import BROKEN_ARCHIVE, KINDS, display_name, kind_of, open_input
 
 MAX_LINE = 1 << 28
-"""A longer line of a JSONL file is refused (256 MiB): positions in a block of lines are 32-bit integers."""
+"""Maximum length of a line of a JSONL file (256 MiB): positions in a block of lines are 32-bit integers."""
 _SHOWN = 60
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
@@ -86,7 +86,7 @@ class Columns:
     text: str = "text"
     labels: str = "labels"
     delimiter: str = ";"
-    """The text between two labels in a cell of a CSV or TSV file."""
+    """The separator between two labels in a cell of a CSV or TSV file."""
     are_labelled: bool = True
     """Whether labels are required; otherwise they are not read."""
 
@@ -94,7 +94,7 @@ class Columns:
         """Check a row, and return its example."""
         for name in (self.text, self.labels):
             if name not in row and (self.are_labelled or name != self.labels):
-                raise DataError(f"field {shown(name)} is missing; the row has {_listed(row) or 'no field at all'}.")
+                raise DataError(f"field {shown(name)} is missing; the row has {_listed(row) or 'no fields'}.")
         text = row[self.text]
         if not isinstance(text, str):
             raise DataError(f"{shown(self.text)} must be a string, got {shown(text)}.")
@@ -110,9 +110,9 @@ def check_labels(labels: object, name: str) -> tuple[str, ...]:
     different: dict[str, None] = {}
     for label in labels:
         if not isinstance(label, str):
-            raise DataError(f"{shown(name)} must be a list of strings, got {shown(label)} in it.")
+            raise DataError(f"{shown(name)} must be a list of strings, but contains {shown(label)}.")
         if not label.strip():
-            raise DataError(f"{shown(name)} holds an empty or blank label: {shown(label)}.")
+            raise DataError(f"{shown(name)} contains an empty or blank label: {shown(label)}.")
         different[label] = None
     return tuple(different)
 
@@ -186,7 +186,7 @@ def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] 
     texts, sets = list(data), list(labels)
     if len(texts) != len(sets):
         raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
-    # The order of a Python set changes from run to run, and the order in which labels are given is trained on.
+    # The order of a Python set varies between runs, and models are trained on the given order.
     ordered = [sorted(found) if isinstance(found, Set) else found for found in sets]
     return [Example(text, found) for text, found in zip(texts, ordered, strict=True)]  # type: ignore[arg-type]
 
@@ -206,7 +206,7 @@ def _with_names(row: Mapping[str, Any], column: str, names: list[str]) -> Mappin
         raise DataError(f"{shown(column)} must be a list of class labels, got {shown(labels)}.")
     for label in labels:
         if type(label) is not int or not 0 <= label < len(names):
-            raise DataError(f"{shown(column)} holds {shown(label)}, which is no class label of the {len(names)}.")
+            raise DataError(f"{shown(column)} contains {shown(label)}, not one of the {len(names)} class labels.")
     return {**row, column: [names[label] for label in labels]}
 
 
@@ -232,14 +232,14 @@ def read_examples(
     Parameters
     ----------
     path
-        A ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, the first three also with ``.gz`` or ``.zst``
-        behind; ``-`` is standard input.
+        A ``.jsonl``, ``.csv``, ``.tsv`` or ``.parquet`` file, the first three optionally followed by ``.gz`` or
+        ``.zst``; ``-`` is standard input.
     are_labelled
         Whether to read labels; otherwise only texts are required, and examples have no labels.
     kind
-        The kind of file, if not clear from its suffix.
+        The file format, if not clear from the suffix.
     delimiter
-        The text between two labels in a CSV or TSV cell; white space around labels is stripped there.
+        The separator between two labels in a CSV or TSV cell; white space around labels is stripped.
     skipped
         If given, bad rows are counted there and skipped; otherwise the first one raises `DataError`.
 
@@ -287,7 +287,7 @@ def read_rows(
     if kind not in _READERS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
     try:
-        # The rows have no name here: an error would keep them, and with them the stream.
+        # The rows are not bound to a name: an error would keep them, and thus the stream, alive.
         for line, n_rows, read_row in _READERS[kind](stream, columns, carry, row_groups):
             try:
                 made = make(read_row())
@@ -317,7 +317,7 @@ def _jsonl_rows(stream: BinaryIO, *_: object) -> Rows:
 
 
 def json_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a JSONL file that are not blank, with their numbers."""
+    """Yield the non-blank lines of a JSONL file, with their numbers."""
     with _borrowed(io.BufferedReader(cast(Any, stream), 1 << 20)) as lines:
         number = 0
         while line := lines.readline(MAX_LINE + 1):
@@ -366,7 +366,7 @@ def read_valid_row(line: bytes) -> dict[str, Any]:
     """Read a JSON object that is known to be valid; integers of any size are exact."""
     if not _LONG_NUMBER.search(line):
         return cast(dict[str, Any], orjson.loads(line))
-    try:  # orjson makes floats of whole numbers beyond 64 bits
+    try:  # orjson converts integers beyond 64 bits to floats
         return cast(dict[str, Any], json.loads(line))
     except RecursionError:
         raise DataError("nested too deeply.") from None
@@ -386,10 +386,10 @@ def _tsv_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], _: objec
 
 
 def _delimited_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], separator: str) -> Rows:
-    csv.field_size_limit(sys.maxsize)  # a text may be longer than the module's 128 KiB
-    # Bytes that are no UTF-8 become lone surrogates, so that one bad row does not end the reading.
+    csv.field_size_limit(sys.maxsize)  # a text may be longer than the default of 128 KiB
+    # Invalid UTF-8 becomes lone surrogates, so that one bad row does not stop the reader.
     with _borrowed(io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")) as text:
-        # Strict, or a quote that is never closed would silently make one row of all that follow.
+        # Strict: otherwise an unclosed quote would silently merge all following rows into one.
         reader = csv.reader(text, delimiter=separator, strict=True)
         try:
             header = _checked_header(_next_cells(reader), columns, carry)
@@ -400,7 +400,7 @@ def _delimited_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], se
         start = reader.line_num + 1
         while (cells := _next_cells(reader)) is not None:
             if cells:
-                # Rows that were read as one, because of a quote that is not closed, are lost: each line is counted.
+                # Rows that were merged by an unclosed quote are lost: count each line.
                 n_rows = reader.line_num + 1 - start if isinstance(cells, DataError) else 1
                 yield start, n_rows, lambda cells=cells: _csv_row(header, cells, columns)  # type: ignore[misc]
             start = reader.line_num + 1
@@ -470,7 +470,7 @@ def _parquet_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], row_
             try:
                 rows = batch.to_pylist()
             except (ArrowException, ArithmeticError, ValueError):
-                rows = None  # a value in it cannot be read; see in which row
+                rows = None  # a value cannot be read; find its row
             for at in range(batch.num_rows):
                 number += 1
                 if rows is None:

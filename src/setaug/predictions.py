@@ -1,4 +1,4 @@
-"""Predicted sets with their evidence, and reading them from JSONL."""
+"""Predicted sets with their evidence, and a JSONL reader for them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ class Prediction:
     """
 
     labels: tuple[str, ...]
-    """The predicted set, in the order written (or the most probable label first)."""
+    """The predicted set, in the order written (or by descending probability)."""
     size: int | None = None
-    """The size that the model stated before it wrote the labels."""
+    """The size that the model wrote before the labels."""
     probabilities: Mapping[str, float] | None = None
-    """The probability of each label; that of a missing label is negligible."""
+    """Probability of each label; missing labels have negligible probability."""
     sizes: Mapping[int, float] | None = None
     """The model's own distribution over sizes."""
     generation: str | None = None
     """The text that the model wrote."""
     repeated: tuple[str, ...] | None = None
-    """Repetitions of labels."""
+    """Repeated labels, once per repetition."""
     unknown: tuple[str, ...] | None = None
     """Labels that are not in the model's vocabulary."""
     malformed: tuple[str, ...] | None = None
@@ -88,7 +88,7 @@ def _check_shares(value: object, name: str) -> dict[str, float] | None:
     if value is None:
         return None
     if not isinstance(value, dict) or not all(_is_share(share) for share in value.values()):
-        raise DataError(f'"{name}" must map each to a number from 0 to 1, got {shown(value)}.')
+        raise DataError(f'the values of "{name}" must be numbers from 0 to 1, got {shown(value)}.')
     return value
 
 
@@ -101,7 +101,7 @@ def _check_sizes(value: object) -> dict[int, float] | None:
     if shares is None:
         return None
     if not all(size.isascii() and size.isdigit() for size in shares):
-        raise DataError(f'"sizes" must have whole numbers for names, got {shown(list(shares))}.')
+        raise DataError(f'the keys of "sizes" must be whole numbers, got {shown(list(shares))}.')
     return {int(size): share for size, share in shares.items()}
 
 
@@ -111,7 +111,7 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
     number = 0
     try:
         with open_input(path) as stream:
-            for number, line in json_lines(stream):  # noqa: B007 (it is told where something is wrong)
+            for number, line in json_lines(stream):  # noqa: B007 (used in the error message)
                 yield Prediction.from_row(parse_json_row(line))
     except DataError as error:
         raise DataError(error.problem, source=name, line=error.line or number) from None

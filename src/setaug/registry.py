@@ -1,6 +1,6 @@
 """Named orderings, samplers and written forms: names, help, traits and defaults, for all that offers or uses them.
 
-Nothing heavy is imported here. A new ordering or form is one entry and the function or class that it points to.
+Imports nothing heavy. A new ordering or form is one entry and the function or class that it points to.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 DEFAULT_ORDERING = "topological"
 DEFAULT_SAMPLER = "uniform"
 BASELINE_ORDERING = "random"
-"""The ordering that others are compared with."""
+"""The ordering that others are compared to."""
 DEFAULT_N_ORDERS = 2
 DEFAULT_MIN_PMI = 1.0
 DEFAULT_MIN_RATIO = 3.0
@@ -21,7 +21,7 @@ DEFAULT_SEPARATOR = " | "
 
 @dataclass(frozen=True, slots=True)
 class OrderingEntry:
-    """What is known of an ordering without importing it."""
+    """Description of an ordering, available without importing it."""
 
     help: str
     """A phrase for help texts."""
@@ -32,16 +32,16 @@ class OrderingEntry:
     needs_names: bool = True
     """Whether it reads the names of labels; without them, large vocabularies stay compact."""
     is_reversed: bool = False
-    """Whether its orders are those of the graph, last label first."""
+    """Whether its orders are those of the graph, reversed."""
     is_deterministic: bool = False
-    """Whether a set has one order only."""
+    """Whether each set has exactly one order."""
     is_diagnosed: bool = False
     """Whether `diagnose` compares it with random orders."""
     proposal: str | None = None
-    """Its name as a proposal for the likelihood of a set; None unless its draws are uniform and can be counted."""
+    """Its name as a proposal for the likelihood of a set; None unless it samples uniformly from a countable support."""
 
     def load(self) -> Callable[..., Any]:
-        """Return the function that makes the ordering."""
+        """Return the function that creates the ordering."""
         return _load(self.make)
 
 
@@ -87,7 +87,7 @@ ORDERINGS: dict[str, OrderingEntry] = {
         is_diagnosed=True,
         proposal="reversed",
     ),
-    "random": OrderingEntry("any order", f"{_HOME}:random", needs_names=False, proposal="uniform"),
+    "random": OrderingEntry("uniformly random order", f"{_HOME}:random", needs_names=False, proposal="uniform"),
     "frequency": OrderingEntry(
         "frequent labels first", f"{_HOME}:frequency", is_deterministic=True, is_diagnosed=True, proposal="frequency"
     ),
@@ -97,7 +97,7 @@ ORDERINGS: dict[str, OrderingEntry] = {
 }
 SAMPLERS = {
     "uniform": "each allowed order with the same probability",
-    "quick": "as a random topological sort, which is not uniform",
+    "quick": "random topological sort, which is not uniform",
 }
 FORMS: dict[str, FormEntry] = {
     "separated": FormEntry("2 | joy | love", "setaug.forms.separated:SeparatedForm", takes_separator=True),

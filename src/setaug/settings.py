@@ -1,6 +1,6 @@
-"""Settings and named choices: what can be chosen, its default and its help sentence.
+"""Settings and named choices, with their defaults and help sentences.
 
-Nothing here imports torch, numba or numpy, so the command line, the server and the experiments read it at once.
+Imports no torch, numba or numpy, so it is cheap for the command line, the server and the experiments.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from setaug.registry import check_choice
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Called with the stage, the number of items done, and their total where it is known."""
+"""Called with the stage, the number of items done, and their total if known."""
 
 SEEDS = (15143, 27122, 999888)
 """The paper's seeds."""
@@ -19,17 +19,17 @@ PRECISIONS: dict[str, dict[str, Any]] = {"float32": {}, "bfloat16": {"bf16": Tru
 """Numeric precisions, and the arguments of transformers' Trainer that select them."""
 
 OBJECTIVES = {
-    "plain": "the given order and the drawn ones",
-    "elbo": "drawn orders alone, a bound of the set's likelihood",
-    "iwelbo": "the importance-weighted bound that the drawn orders give",
+    "plain": "likelihood of the given order and the sampled ones",
+    "elbo": "a lower bound of the set's likelihood, from the sampled orders alone",
+    "iwelbo": "the importance-weighted bound over the sampled orders",
 }
 """What training maximises."""
 
 CHOICES = {
     "expected-f1": "the set with the highest expected F1",
     "expected-jaccard": "the set with the highest expected Jaccard index",
-    "size": "the most probable labels, as many as the most probable size",
-    "vote": "all labels whose probability reaches the threshold",
+    "size": "the k most probable labels, where k is the most probable size",
+    "vote": "all labels with at least the threshold probability",
 }
 """Ways to choose one set from samples."""
 
@@ -47,9 +47,9 @@ class Method:
     one_order
         Whether every copy of an example has the same order.
     writes_size
-        Whether the set's size is written in front by default.
+        Whether the set's size is written first by default.
     model
-        The kind of model that is trained.
+        The kind of model.
 
     """
 
@@ -66,7 +66,7 @@ METHODS = {
     "random": Method(help="several random orders", ordering="random"),
     "frequency": Method(help="frequent labels first", ordering="frequency"),
     "reversed": Method(help="informative orders, reversed", ordering="reversed"),
-    "classifier": Method(help="score each label", model="classifier", writes_size=False),
+    "classifier": Method(help="score each label independently", model="classifier", writes_size=False),
     "set-search": Method(help="write one label at a time", model="set-search", writes_size=False),
 }
 
@@ -82,7 +82,7 @@ class DecodingMethod:
     fixed
         Arguments of transformers' ``generate`` that are always the same.
     reads
-        Fields of `Decoding` that it uses, and the arguments of ``generate`` that they set.
+        Fields of `Decoding`, with the arguments of ``generate`` that they set.
 
     """
 
@@ -92,7 +92,7 @@ class DecodingMethod:
 
 
 DECODINGS = {
-    "greedy": DecodingMethod(help="the likeliest token each time", fixed={"do_sample": False, "num_beams": 1}),
+    "greedy": DecodingMethod(help="the most probable token at each step", fixed={"do_sample": False, "num_beams": 1}),
     "beam": DecodingMethod(help="beam search", fixed={"do_sample": False}, reads={"n_beams": "num_beams"}),
     "random": DecodingMethod(
         help="sample from all tokens",
@@ -100,57 +100,57 @@ DECODINGS = {
         reads={"temperature": "temperature"},
     ),
     "top-k": DecodingMethod(
-        help="sample from the likeliest tokens",
+        help="sample from the most probable tokens",
         fixed={"do_sample": True, "top_p": 1.0},
         reads={"top_k": "top_k", "temperature": "temperature"},
     ),
     "nucleus": DecodingMethod(
-        help="sample from the tokens that hold most of the probability",
+        help="sample from the smallest set of tokens with most of the probability mass",
         fixed={"do_sample": True, "top_k": 0},
         reads={"top_p": "top_p", "temperature": "temperature"},
     ),
 }
-"""The paper's five ways to decode."""
+"""The paper's five decodings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """How to train. The defaults are the paper's (its appendix D), except where it names none.
+    """How to train. The defaults are the paper's (its appendix D) where it states them.
 
     Parameters
     ----------
     epochs
         Passes over the training data.
     learning_rate
-        Peak learning rate; by default 1e-5, or more for models from scratch (1e-3 for ``tiny``). T5 wants 1e-4 to 5e-4.
+        Peak learning rate; by default 1e-5, or more for models from scratch (1e-3 for ``tiny``). T5 needs 1e-4 to 5e-4.
     batch_size
-        Examples per step and process; each comes with all of its orders.
+        Examples per step and process, each with all of its orders.
     accumulate
         Steps per update.
     warmup
-        Share of all updates in which the learning rate grows; then it decays linearly to zero.
+        Fraction of updates with linear warm-up; then the learning rate decays linearly to zero.
     weight_decay
         AdamW's weight decay.
     adam_epsilon
         AdamW's epsilon.
     max_source_length
-        Tokens of a text; longer texts are truncated, and counted.
+        Maximum tokens of a text; longer texts are truncated and counted.
     max_target_length
-        Tokens of a target; examples that need more are left out, and counted.
+        Maximum tokens of a target; examples that need more are skipped and counted.
     fresh_orders
-        Draw new orders for each epoch.
+        Sample new orders for each epoch.
     objective
-        What to maximise; see ``docs/likelihood.md``.
+        Training objective; see ``docs/likelihood.md``.
     precision
         Numeric precision; ``bfloat16`` and ``float16`` are mixed precision.
     lora_rank
-        Train LoRA adapters of this rank instead of all weights; they are merged in at the end.
+        Train LoRA adapters of this rank instead of all weights; they are merged at the end.
     patience
-        Stop after this many evaluations without a better F1 on the dev data.
+        Stop after this many evaluations without improvement of F1 on the dev data.
     checkpoint_every
         Save and evaluate every N updates; by default after each epoch.
     seed
-        Same seed, same model.
+        Random seed; the same seed gives the same model.
 
     """
 
@@ -181,44 +181,44 @@ class TrainingSettings:
         if self.learning_rate is not None and not 0 < self.learning_rate <= 1:
             raise ValueError(f"learning_rate must be above 0 and at most 1, got {self.learning_rate!r}.")
         if not 0 <= self.warmup < 1:
-            raise ValueError(f"warmup must be a share from 0 to below 1, got {self.warmup!r}.")
+            raise ValueError(f"warmup must be at least 0 and below 1, got {self.warmup!r}.")
         check_seed(self.seed, bits=32)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """How to get sets from a model.
+    """How to decode sets from a model.
 
     Parameters
     ----------
     name
-        How to generate.
+        Decoding method.
     constrained
-        Let the model write nothing but a set: no label twice, none unknown, as many as the size says.
+        Constrain the model to write a set: no duplicate or unknown labels, exactly as many as the stated size.
     size_is
-        The size of every set.
+        Force this size for every set.
     min_size
-        The smallest size.
+        Minimum size.
     max_size
-        The largest size; by default that of the largest training set.
+        Maximum size; by default that of the largest training set.
     n_beams
-        Width of the beam.
+        Number of beams.
     top_k
-        Tokens to sample from, for ``top-k``.
+        Number of tokens to sample from, for ``top-k``.
     top_p
         Probability mass to sample from, for ``nucleus``.
     temperature
-        Temperature of sampling.
+        Sampling temperature.
     samples
-        Draw this many sets per text, and return a probability for each label.
+        Sample this many sets per text, and return a probability for each label.
     choose
         How to choose a set from the samples.
     threshold
-        The lowest probability of a label, for ``vote``.
+        Minimum probability of a label, for ``vote``.
     batch_size
-        Sets that are generated at once.
+        Sets per batch.
     seed
-        Seed of sampling.
+        Random seed of sampling.
 
     Examples
     --------
@@ -251,17 +251,17 @@ class Decoding:
             check_whole(name, getattr(self, name), at_least=0, optional=True)
         if self.max_size is not None and self.max_size < self.min_size:
             raise ValueError(f"max_size {self.max_size} is below min_size {self.min_size}.")
-        if not 0.001 <= self.temperature <= 1000:  # beyond, scores leave the range of numbers
+        if not 0.001 <= self.temperature <= 1000:  # beyond, scores overflow or underflow
             raise ValueError(f"temperature must be from 0.001 to 1000, got {self.temperature!r}.")
         check_seed(self.seed, bits=64)
         if not 0 < self.top_p <= 1 or not 0 <= self.threshold <= 1:
             raise ValueError(f"top_p and threshold must be from 0 to 1, got {self.top_p!r} and {self.threshold!r}.")
         if not self.constrained and (self.size_is is not None or self.max_size is not None or self.min_size):
-            raise ValueError("a size can only be asked for with the constraint on.")
+            raise ValueError("size_is, min_size and max_size need the constraint.")
 
     @property
     def does_sample(self) -> bool:
-        """Whether the text is drawn at random."""
+        """Whether the text is sampled."""
         return bool(DECODINGS[self.name].fixed["do_sample"])
 
     def options(self) -> dict[str, Any]:
@@ -278,7 +278,7 @@ class Decoding:
 
 
 def check_whole(name: str, value: object, *, at_least: int, optional: bool = False) -> None:
-    """Raise `ValueError` unless a value is a whole number of at least some size."""
+    """Raise `ValueError` unless a value is an integer of at least `at_least`."""
     if optional and value is None:
         return
     if type(value) is not int or value < at_least:
@@ -286,6 +286,6 @@ def check_whole(name: str, value: object, *, at_least: int, optional: bool = Fal
 
 
 def check_seed(value: object, *, bits: int) -> None:
-    """Raise `ValueError` unless a value can seed a generator of random numbers."""
+    """Raise `ValueError` unless a value is a valid seed."""
     if type(value) is not int or not 0 <= value < 1 << bits:
         raise ValueError(f"seed must be a whole number below 2**{bits}, got {value!r}.")

@@ -1,4 +1,4 @@
-"""Text for a terminal: data in it cannot move the cursor, change colours, or turn the direction of reading."""
+"""Text for a terminal: data cannot move the cursor, change colours, or reverse the text direction."""
 
 import json
 import re
@@ -8,14 +8,14 @@ from typing import Any, TextIO
 import orjson
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""C0 and C1 controls, marks and overrides of direction, line and paragraph separators, and halves of characters."""
+"""C0 and C1 controls, bidirectional marks and overrides, line and paragraph separators, and surrogates."""
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def printable(line: str) -> str:
-    r"""Return a line in which controls are escaped as in JSON.
+    r"""Return a line with control characters escaped as in JSON.
 
-    Inside the strings of a JSON text this changes nothing that a reader of JSON sees.
+    JSON text stays equivalent: a parser reads the same strings.
 
     Examples
     --------
@@ -32,17 +32,17 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def show(*lines: str, stream: TextIO | None = None) -> None:
-    """Write lines to a stream, by default standard output, with controls escaped."""
+    """Write lines to a stream, by default standard output, with control characters escaped."""
     (stream or sys.stdout).write("".join(f"{printable(line)}\n" for line in lines))
 
 
 def tell(*lines: str) -> None:
-    """Write lines to standard error, with controls escaped."""
+    """Write lines to standard error, with control characters escaped."""
     show(*lines, stream=sys.stderr)
 
 
 def json_line(row: Any) -> bytes:
-    r"""Return a row as a line of JSON that may be printed; whole numbers are exact, whatever their size.
+    r"""Return a row as a printable line of JSON, with exact integers of any size.
 
     Examples
     --------

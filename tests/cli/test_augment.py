@@ -34,8 +34,8 @@ def test_it_writes_pairs_and_a_summary(source: Path, capsys: pytest.CaptureFixtu
     assert rows[0].keys() == {"prompt", "completion"}
     output = capsys.readouterr()
     assert output.out == ""
-    assert "100 examples with 50 different labels gave 400 pairs" in output.err
-    assert "of the sets have one; mean log2 of the orders allowed" in output.err
+    assert "100 examples with 50 distinct labels gave 400 pairs" in output.err
+    assert "of the sets have an edge; mean log2 number of allowed orders" in output.err
 
 
 def test_every_option_reaches_the_pairs(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +54,7 @@ def test_every_option_reaches_the_pairs(source: Path, capsys: pytest.CaptureFixt
 def test_a_chat_with_other_fields_comes_with_a_word_about_openai(
     source: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    word = 'OpenAI accepts only "messages" in a row: for a file for OpenAI, leave out --carry'
+    word = 'OpenAI accepts only "messages" in a row: omit --carry for OpenAI files'
     for options, is_told in ([], False), (["--carry", "id"], True):
         assert main(["augment", str(source), "-o", os.devnull, "--format", "chat", *options]) == 0
         assert (word in capsys.readouterr().err) == is_told
@@ -65,8 +65,8 @@ def test_it_reads_standard_input_and_writes_standard_output() -> None:
     result = run("augment", "-", "--orders", "0", "--skip-bad", stdin=lines)
     assert result.returncode == 0
     assert result.stdout == b'{"prompt":"a","completion":"1 | x"}\n'
-    assert b"merged 1 repeated labels" in result.stderr
-    assert b"skipped 1 bad lines; they are:\n  line 2 of standard input: not valid JSON" in result.stderr
+    assert b"merged 1 duplicate label" in result.stderr
+    assert b"skipped 1 bad line:\n  line 2 of standard input: not valid JSON" in result.stderr
 
 
 def test_a_device_takes_json_lines(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +108,7 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
         (["TRAIN", "-o", "out.csv", "--format", "chat"], "chat messages do not fit into a CSV cell"),
         (["TRAIN", "-o", "out.csv", "--format", "chat", "--shards", "2"], "chat messages do not fit into a CSV cell"),
         (["TRAIN", "TRAIN", "-o", "TRAIN"], "the output would replace the input"),
-        ([".", "-o", "pairs.jsonl"], "the output would lie among the input in .; choose another place."),
+        ([".", "-o", "pairs.jsonl"], "the output would be inside the input folder .; choose another folder."),
         (["TRAIN", "--shards", "2"], "standard output is one file"),
         (["TRAIN", "-o", "out.jsonl", "--shards", "0"], "shards must be a positive integer, got 0."),
         (["TRAIN", "-o", "out.jsonl", "--workers", "2"], "--workers is for --engine ray."),
@@ -140,7 +140,7 @@ def test_many_inputs_give_many_shards(source: Path, tmp_path: Path, capsys: pyte
     (folder / "b.jsonl").write_bytes(source.read_bytes())
     target = tmp_path / "out" / "pairs.jsonl"
     assert main(["augment", str(source), str(folder), "-o", str(target), "--shards", "3"]) == 0
-    assert "200 examples with 50 different labels gave 600 pairs" in capsys.readouterr().err
+    assert "200 examples with 50 distinct labels gave 600 pairs" in capsys.readouterr().err
     assert sorted(os.listdir(target.parent)) == [f"pairs-0000{k}-of-00003.jsonl" for k in range(3)]
     assert main(["inspect", str(source), str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_sets"] == 200

@@ -45,7 +45,7 @@ def test_it_prints_a_table_and_a_conclusion(folder: Path, capsys: pytest.Capture
     assert "samples_f1 on 60 examples" in output.out
     assert f"  first        {wanted.first:8.4f}" in output.out
     assert f"{wanted.bootstrap.low:+.4f} to {wanted.bootstrap.high:+.4f}" in output.out
-    assert "500 random exchanges" in output.out
+    assert "500 random permutations" in output.out
     assert "two proportions" not in output.out
 
 
@@ -66,7 +66,7 @@ def test_proportions_and_macro_labels_are_named_in_the_table(folder: Path, capsy
     assert main(["compare", "weak.jsonl", "weak.jsonl", "gold.jsonl", "--metric", "macro_f1"]) == 0
     shown = capsys.readouterr().out
     assert "macro_f1 on 60 examples, averaged over the labels: gold" in shown
-    assert "all 1 exchanges" in shown
+    assert "all 1 permutations" in shown
     assert shown.endswith("The two are equal in macro_f1.\n")
 
 
@@ -86,7 +86,7 @@ def test_the_choices_are_those_of_the_functions() -> None:
         (["weak.jsonl", "strong.jsonl", "gold.jsonl", "--macro-over", "vocabulary"], "needs --labels FILE."),
         (["weak.jsonl", "few.jsonl", "gold.jsonl"], "few.jsonl: example 60, with the id 59, has no prediction."),
         (["bad.jsonl", "weak.jsonl", "gold.jsonl"], 'line 1 of bad.jsonl: field "labels" is missing.'),
-        (["weak.jsonl", "strong.jsonl", "empty.jsonl"], "empty.jsonl: there is nothing to score: no examples."),
+        (["weak.jsonl", "strong.jsonl", "empty.jsonl"], "empty.jsonl: no examples to score."),
     ],
 )
 def test_mistakes_get_one_clear_line_and_exit_code_2(

@@ -101,7 +101,7 @@ def test_one_input_may_be_standard_input(piped: str, folder: Path) -> None:
         (["predictions.jsonl", "gold.jsonl", "--labels", "bad.txt.gz"], "bad.txt.gz is damaged"),
         (["predictions.jsonl", "gold.jsonl", "--text-field", "body"], 'line 1 of gold.jsonl: field "body" is missing'),
         (["predictions.jsonl", "gold.jsonl", "--delimiter", ""], "--delimiter must not be empty."),
-        (["gold.jsonl", "empty.jsonl"], "empty.jsonl: there is nothing to score: no examples."),
+        (["gold.jsonl", "empty.jsonl"], "empty.jsonl: no examples to score."),
         (["empty.jsonl", "gold.jsonl"], "0 predictions for 3 examples, without ids to match."),
         (["bad.jsonl", "gold.jsonl"], 'line 1 of bad.jsonl: "size" must be a whole number, got -1.'),
         (["other.jsonl", "gold.jsonl"], "prediction 1 has the id 9, which no example has."),
@@ -143,7 +143,7 @@ def test_a_page_is_written_beside_the_scores(folder: Path, capsys: pytest.Captur
     ]
     assert "Predicted sets: predictions.jsonl against gold.jsonl" in page.seen
     assert "Example 1, id 1" in page.seen  # matched by id: line 2 of the predictions
-    assert "superfluous: plum" in page.seen
+    assert "extra: plum" in page.seen
 
 
 def test_a_page_may_go_to_standard_output(folder: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -156,7 +156,7 @@ def test_a_page_may_go_to_standard_output(folder: Path, capsysbinary: pytest.Cap
     ("arguments", "message"),
     [
         (["--html", "-", "--json"], "--html - and --json both write to standard output."),
-        (["--html", "page.jsonl"], "--html writes .html (also with .gz behind) or -; got 'page.jsonl'."),
+        (["--html", "page.jsonl"], "--html must be a .html file (optionally .gz) or -, got 'page.jsonl'."),
         (["--html", "gold.jsonl"], "the output would replace the input gold.jsonl"),
         (["--html", "none/page.html"], "cannot write none/page.html: No such file or directory."),
         (["--html", "page.html", "--text-field", "body"], 'field "body" is missing'),

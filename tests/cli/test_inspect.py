@@ -29,7 +29,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_report_names_labels_edges_and_the_verdict(source: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", source]) == 0
     report = capsys.readouterr().out
-    assert "600 sets, 54 different labels" in report
+    assert "600 sets, 54 distinct labels" in report
     assert "scientist -> person:" in report
     assert "Will order help?" in report
 
@@ -90,8 +90,8 @@ def test_one_set_is_shown_with_its_edges_and_orders(source: str, capsys: pytest.
     assert main(["inspect", source, "--set", "event", "tennis", "crowd", "unheard"]) == 0
     shown = capsys.readouterr().out
     assert "tennis -> event:" in shown
-    assert "12 orders allowed (log2 3.58)" in shown
-    assert "not in the data, so without an edge: unheard" in shown
+    assert "12 allowed orders (log2 3.58)" in shown
+    assert "not in the data, so without edges: unheard" in shown
     assert main(["inspect", source, "--set", "event", "tennis", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["set"]["n_orders"] == "1"
 
@@ -116,8 +116,8 @@ def test_a_file_without_examples_and_one_with_single_labels(tmp_path: Path, caps
     path.write_text('text,labels\na,"x,y"\nb,"x,z"\nc,a;;b\n')
     assert main(["inspect", str(path), "--skip-bad"]) == 0
     output = capsys.readouterr()
-    assert "Is --delimiter (or --labels-field) right?" in output.out
-    assert "skipped 1 bad lines" in output.err
+    assert "Check --delimiter and --labels-field." in output.out
+    assert "skipped 1 bad line:" in output.err
 
 
 def test_independent_labels_and_loose_thresholds_are_inspected_too() -> None:
@@ -153,9 +153,9 @@ def test_no_page_is_left_after_a_mistake(source: str, tmp_path: Path, capsys: py
     for arguments, message in (
         ([str(bad), "--html", str(tmp_path / "page.html")], '"labels" must be a list of strings, got 3.'),
         ([source, "--html", str(tmp_path / "none" / "page.html"), "--no-diagnosis"], "cannot write"),
-        ([source, "--html", "page.jsonl"], "--html writes .html (also with .gz behind) or -; got"),
+        ([source, "--html", "page.jsonl"], "--html must be a .html file (optionally .gz) or -, got"),
         ([source, "--html", "-", "--json"], "--html - and --json both write to standard output."),
-        ([source, "--html", "page.html", "--set", "event"], "--html shows all of the data, --set one set"),
+        ([source, "--html", "page.html", "--set", "event"], "--html shows all the data, --set one set"),
     ):
         assert main(["inspect", *arguments]) == 2
         error = capsys.readouterr().err

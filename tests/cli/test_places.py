@@ -59,7 +59,7 @@ def test_a_second_command_that_writes_the_same_output_is_refused(
 ) -> None:
     with open_output("pairs.jsonl") as stream:
         assert main(["augment", "train.jsonl", "-o", "pairs.jsonl", *shards]) == 2
-        assert "another run is writing to pairs.jsonl; wait for it, or use another place." in capsys.readouterr().err
+        assert "another run is writing to pairs.jsonl; wait for it, or choose another name." in capsys.readouterr().err
         stream.write(b"first")
     assert Path("pairs.jsonl").read_bytes() == b"first"
     assert not list(place.glob("pairs-*"))
@@ -73,7 +73,7 @@ def test_a_second_run_in_a_training_folder_is_refused(
     with locked_run(folder):
         assert main(["train", "train.jsonl", "-o", "new", "--epochs", "1", *resume]) == 2
         assert capsys.readouterr().err.endswith(
-            "setaug train: another run is writing to new; wait for it, or use another place.\n"
+            "setaug train: another run is writing to new; wait for it, or choose another name.\n"
         )
         assert [path.name for path in folder.iterdir()] == [".run.lock"]
     assert not folder.exists()

@@ -129,7 +129,7 @@ def test_no_text_gives_no_prediction(
     for model in (generator_folder, classifier_folder):
         assert main(["predict", str(model), "empty.jsonl", "-o", "out.jsonl"]) == 0
         assert Path("out.jsonl").read_bytes() == b""
-        assert capfd.readouterr().err == "no text to predict for\n"
+        assert capfd.readouterr().err == "no texts\n"
 
 
 def test_bad_lines_can_be_left_out(folder: Path, generator_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_bad_lines_can_be_left_out(folder: Path, generator_folder: Path, capfd: 
     assert main(["predict", str(generator_folder), "some.jsonl", "--skip-bad"]) == 0
     output = capfd.readouterr()
     assert len(predicted(output.out)) == 1
-    assert "skipped 1 bad lines" in output.err
+    assert "skipped 1 bad line:" in output.err
 
 
 MISTAKES = [
@@ -148,14 +148,14 @@ MISTAKES = [
     ("{generator} dev.jsonl --size-is 99", "too few for a set of 99"),
     ("{generator} dev.jsonl --size-is -1", "size_is must be a whole number from 0 on, got -1."),
     ("{generator} dev.jsonl --min-size 3 --max-size 2", "max_size 2 is below min_size 3."),
-    ("{generator} dev.jsonl --no-constrain --size-is 2", "a size can only be asked for with the constraint on."),
+    ("{generator} dev.jsonl --no-constrain --size-is 2", "size_is, min_size and max_size need the constraint."),
     ("{generator} dev.jsonl --temperature 0", "temperature must be from 0.001 to 1000, got 0.0."),
     ("{generator} dev.jsonl --samples -1", "samples must be"),
     ("{generator} dev.jsonl --top-p 2", "top_p and threshold must be from 0 to 1"),
     ("{generator} dev.jsonl --seed 99999999999999999999", "seed must be a whole number"),
     ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),
     ("{generator} dev.jsonl --rule top-k", "a model that writes sets takes no rule."),
-    ("{generator} dev.jsonl --calibrate dev.jsonl", "ask for some: --samples 16."),
+    ("{generator} dev.jsonl --calibrate dev.jsonl", "--calibrate needs samples; add --samples 16, for example."),
     ("{generator} dev.jsonl --samples 2 --calibrate empty.jsonl", "the data to calibrate with is empty."),
     ("{generator} dev.jsonl --samples 2 --calibrate texts.jsonl", 'field "labels" is missing'),
     ("{classifier} dev.jsonl --size-is 3", "a classifier takes no size_is."),

@@ -94,7 +94,7 @@ def test_a_run_whose_server_is_killed_goes_on(
         relay.trouble = lambda n_asked, body: None
         assert main(call(relay.url, server.folder, "-o", "out.jsonl")) == 0
         assert_nothing_was_asked_twice(relay)
-        assert f"{N_TEXTS} answers, {n_kept} of them from before" in capfd.readouterr().err
+        assert f"{N_TEXTS} answers, {n_kept} of them cached" in capfd.readouterr().err
     with Relay(server).running() as relay:
         assert main(call(relay.url, server.folder, "-o", "undisturbed.jsonl")) == 0
     assert (files / "out.jsonl").read_bytes() == (files / "undisturbed.jsonl").read_bytes()
@@ -112,7 +112,7 @@ def test_a_run_that_is_stopped_goes_on(how: signal.Signals, code: int, server: M
         assert run.returncode == code
         assert "Traceback" not in told
         if how == signal.SIGINT:
-            assert "what was answered is kept" in told
+            assert "received answers are kept" in told
         assert not (files / "out.jsonl").exists()
         relay.trouble = lambda n_asked, body: None
         assert main(call(relay.url, server.folder, "-o", "out.jsonl", "-q")) == 0
@@ -127,7 +127,7 @@ def test_predictions_can_be_evaluated(server: ModelServer, files: Path, capfd: p
         assert main(call(relay.url, server.folder, *options)) == 0
         told = capfd.readouterr().err
         assert f"{N_TEXTS} texts, {N_TEXTS} answers; " in told
-        assert "tokens of prompts" in told
+        assert "prompt tokens and" in told
         assert "unknown (" in told
         assert "dropped)" in told
         assert main(call(relay.url, server.folder, "--samples", "2", "-o", "votes.jsonl")) == 0
@@ -208,13 +208,13 @@ def test_answers_lie_beside_an_output_that_is_named_by_an_address(server: ModelS
         (["--base-url", "localhost"], "base_url must be an address"),
         (["--concurrency", "0"], "concurrency must be"),
         (["--train", "missing.jsonl"], "cannot read missing.jsonl"),
-        (["--train", "empty.jsonl"], "empty.jsonl holds no example"),
+        (["--train", "empty.jsonl"], "empty.jsonl contains no examples"),
         (["--answers", "train.jsonl"], "the output would replace the input train.jsonl"),
         (["--answers", "out.jsonl"], "out.jsonl would be written twice"),
         (["--answers", "-"], "answers need a file of their own on this machine, not -."),
         (["--answers", "/dev/stdout"], "answers need a file of their own on this machine, not /dev/stdout."),
         (["--answers", "memory://a"], "answers need a file of their own on this machine, not memory://a."),
-        (["--answers", "notes.txt"], "line 1 of notes.txt is not what this command writes"),
+        (["--answers", "notes.txt"], "line 1 of notes.txt was not written by this command"),
     ],
 )
 def test_calls_that_make_no_sense_are_refused(

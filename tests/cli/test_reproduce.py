@@ -17,8 +17,8 @@ MODEL = ["--model", "some/bart"]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["main", *MODEL], "name the folder of the data sets (--data-dir), or download them (--download)."),
-        (["main", "--data-dir", "data"], "name an encoder-decoder to train"),
+        (["main", *MODEL], "give the folder of the data sets (--data-dir), or download them (--download)."),
+        (["main", "--data-dir", "data"], "give an encoder-decoder to train"),
         (["main", *MODEL, "--data-dir", "data", "--data", "imdb"], "unknown data set 'imdb'"),
         (
             ["main", *MODEL, "--data-dir", "data", "--data", "kp20k"],

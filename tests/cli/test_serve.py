@@ -18,9 +18,9 @@ from tests.web.test_connections import wait_until
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--host", "0.0.0.0"], "set a key: the environment variable SETAUG_API_KEY"),
-        (["--host", "::"], "set a key: the environment variable SETAUG_API_KEY"),
-        (["--host", ""], "set a key: the environment variable SETAUG_API_KEY"),
+        (["--host", "0.0.0.0"], "needs a key: set the environment variable SETAUG_API_KEY"),
+        (["--host", "::"], "needs a key: set the environment variable SETAUG_API_KEY"),
+        (["--host", ""], "needs a key: set the environment variable SETAUG_API_KEY"),
         (["--port", "99999"], "cannot listen"),
         (["--host", "nowhere.invalid", "--key-variable", "MY_KEY"], "cannot listen"),
         (["--data", "missing.jsonl"], "missing.jsonl"),

@@ -41,8 +41,8 @@ def test_it_trains_and_says_what_it_did(folder: Path, capfd: pytest.CaptureFixtu
     assert 0 < record["dev_examples_with_unseen_labels"] <= 13
     assert record["n_pairs_per_epoch"] == 4 * (48 - record["left_out_targets_too_long"])
     assert output.err.splitlines()[1:] == [
-        f"best mean F1 of the sets generated for the dev data: {record['best_f1']:.3f}",
-        f"{record['texts_cut_off']} texts were cut off at --max-source-length",
+        f"best mean F1 on the dev data: {record['best_f1']:.3f}",
+        f"{record['texts_cut_off']} texts were truncated at --max-source-length",
         f"{n_new} labels of the dev data are not in the training data",
     ]
     assert output.err.startswith("run: 48 examples, 192 pairs per epoch, 2 updates in ")
@@ -74,7 +74,7 @@ def test_other_formats_and_bad_lines(folder: Path, capfd: pytest.CaptureFixture[
     (folder / "train.data").write_text("\n".join(["body,tags", *lines, '"bad",",,"']) + "\n")
     options = ["--input-kind", "csv", "--text-field", "body", "--labels-field", "tags", "--delimiter", ","]
     assert main(["train", "train.data", "-o", "run", *options, "--skip-bad", *QUICK]) == 0
-    assert "skipped 1 bad lines; they are:\n  line 8 of train.data" in capfd.readouterr().err
+    assert "skipped 1 bad line:\n  line 8 of train.data" in capfd.readouterr().err
     assert load_model("run").record_["n_examples"] == 6
 
 
@@ -103,10 +103,10 @@ def make_broken(folder: Path) -> None:
 
 MISTAKES = {
     "missing.jsonl": "cannot read missing.jsonl: No such file or directory.",
-    "empty.jsonl": "empty.jsonl holds no example.",
+    "empty.jsonl": "empty.jsonl contains no examples.",
     "bad.jsonl": 'line 1 of bad.jsonl: "labels" must be a list of strings, got 3.',
     "unlabelled.jsonl": "no training example has a label.",
-    "train.jsonl --dev empty.jsonl": "empty.jsonl holds no example.",
+    "train.jsonl --dev empty.jsonl": "empty.jsonl contains no examples.",
     "train.jsonl --dev missing.jsonl": "cannot read missing.jsonl",
     "train.jsonl --model ./nowhere": "there is no model folder ./nowhere.",
     "train.jsonl --model nothing": "the folder nothing holds no model: config.json is missing.",

@@ -241,10 +241,10 @@ BAD = {
     b'{"text": 3, "labels": []}': '"text" must be a string, got 3',
     b'{"text": "a", "labels": "x"}': '"labels" must be a list of strings, got "x"',
     b'{"text": "a", "labels": null}': '"labels" must be a list of strings, got null',
-    b'{"text": "a", "labels": ["x", 3]}': '"labels" must be a list of strings, got 3 in it',
-    b'{"text": "a", "labels": [["x"]]}': '"labels" must be a list of strings, got ["x"] in it',
-    b'{"text": "a", "labels": ["x", ""]}': '"labels" holds an empty or blank label: ""',
-    b'{"text": "a", "labels": ["\\u00a0 \\t"]}': '"labels" holds an empty or blank label',
+    b'{"text": "a", "labels": ["x", 3]}': '"labels" must be a list of strings, but contains 3',
+    b'{"text": "a", "labels": [["x"]]}': '"labels" must be a list of strings, but contains ["x"]',
+    b'{"text": "a", "labels": ["x", ""]}': '"labels" contains an empty or blank label: ""',
+    b'{"text": "a", "labels": ["\\u00a0 \\t"]}': '"labels" contains an empty or blank label',
     b'{"text": "a\xff", "labels": []}': "invalid UTF-8, byte 0xff at column 12",
     b'{"text": "\\ud800", "labels": []}': "not valid JSON",
 }
@@ -275,7 +275,7 @@ def test_bad_lines_can_be_skipped_and_are_counted(tmp_path: Path) -> None:
 
 def test_bad_cells_are_named_with_their_line(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text('text,labels\n"two\nlines",a;b\nx,a;;b\n')
-    with pytest.raises(DataError, match=r'line 4 of in.csv: "labels" holds an empty or blank label: ""'):
+    with pytest.raises(DataError, match=r'line 4 of in.csv: "labels" contains an empty or blank label: ""'):
         augment_files(tmp_path / "in.csv", tmp_path / "out.jsonl")
 
 

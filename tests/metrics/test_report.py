@@ -113,14 +113,14 @@ def test_the_table_shows_shares_in_per_cent_and_a_dash_for_what_is_not_known() -
     assert "  micro (all labels)        100.00     50.00     66.67" in lines
     assert "  samples (by example)      100.00     66.67     75.00" in lines
     assert "  exact match                50.00" in lines
-    assert "  as many as distinct        50.00    100.00" in lines
+    assert "  agreement, distinct        50.00    100.00" in lines
     assert "  of the predictions             -         -         -" in lines
     assert any(line.startswith("  absent ") and line.endswith(" 2") for line in lines)
     assert "       2          2     100.00  100.00  100.00  a" in lines
 
 
 def test_no_examples_are_nothing_to_score() -> None:
-    with pytest.raises(DataError, match="nothing to score: no examples"):
+    with pytest.raises(DataError, match="no examples to score"):
         evaluate([], [])
 
 

@@ -137,7 +137,7 @@ def test_a_label_that_is_only_predicted_lowers_the_macro_score_where_it_is_count
 def test_bad_calls_say_what_is_wrong() -> None:
     with pytest.raises(ValueError, match="same length, got 2 and 1"):
         score_sets([["a"], ["b"]], [["a"]])
-    with pytest.raises(ValueError, match="nothing to score"):
+    with pytest.raises(ValueError, match="no examples to score"):
         score_sets([], [])
     with pytest.raises(ValueError, match="macro_over must be one of gold, gold-or-predicted, vocabulary, got 'all'"):
         score_sets([["a"]], [["a"]], macro_over="all")  # type: ignore[arg-type]

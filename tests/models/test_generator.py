@@ -46,7 +46,7 @@ def test_examples_rows_and_texts_with_label_sets_train_the_same_model():
     [
         ((["a", "b"], [["x"]]), ValueError, "there are 2 texts and 1 label sets"),
         ((["a"], ["xyz"]), DataError, '"labels" must be a list of strings, got "xyz"'),
-        ((["a"], [[1]]), DataError, '"labels" must be a list of strings, got 1 in it'),
+        ((["a"], [[1]]), DataError, '"labels" must be a list of strings, but contains 1'),
         ((["a"],), TypeError, 'expected examples or rows \\(mappings\\), got "a"'),
         (([],), DataError, "the training data is empty"),
         (([Example("a", ()), Example("b", ())],), DataError, "no training example has a label"),
@@ -296,7 +296,7 @@ def test_further_labels_can_be_named():
     assert len(set(model.labels_)) == len(model.labels_) == len(model.statistics_.labels) + 1
     found = model.predict(TEXTS[:1], size_is=len(model.labels_))
     assert set(found[0].labels) == set(model.labels_)
-    with pytest.raises(DataError, match='"vocabulary" holds an empty or blank label'):
+    with pytest.raises(DataError, match='"vocabulary" contains an empty or blank label'):
         SetGenerator(vocabulary=[" "], training=SHORT).fit(EXAMPLES[:4])
 
 

@@ -166,7 +166,7 @@ def test_what_cannot_be_spread_is_told(place, tmp_path):
         ({"run": True}, "holds an earlier run; go on with it (--resume), or choose another folder."),
         ({"options": ["--epochs", "0"]}, "epochs must be a whole number from 1 on, got 0."),
         ({"options": ["--epochs", "many"]}, "argument --epochs: invalid int value: 'many'"),
-        ({"options": ["--dev", "-"]}, "several processes cannot read - together; give a file."),
+        ({"options": ["--dev", "-"]}, "several processes cannot share the stream -; use a file."),
     ],
     ids=["data", "folder", "value", "option", "stream"],
 )

@@ -291,7 +291,7 @@ def test_the_table_of_broken_files_starts_from_a_whole_one(tmp_path):
 def test_broken_files_are_reported_by_name(tmp_path, content):
     path = tmp_path / "s.json"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=r"s\.json does not hold valid label statistics"):
+    with pytest.raises(FileError, match=r"s\.json does not contain valid label statistics"):
         LabelStatistics.load(path)
 
 

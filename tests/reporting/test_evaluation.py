@@ -58,7 +58,7 @@ def test_the_scores_are_those_of_the_evaluation(found: Evaluation, page: Page) -
     assert f"{sizes['n_stated']} of 120 predictions state a size" in page.seen
     flaws = page.table("with format errors").rows
     assert [row[-1] for row in flaws] == [percent(sizes["repeated"]), percent(sizes["malformed"])]
-    assert page.table("labels, those in most true sets first").rows == [
+    assert page.table("labels, the most frequent in the true sets first").rows == [
         [row["label"], f"{row['support']:,}", f"{row['predicted']:,}", *map(percent, shares)]
         for row in known["labels"]
         for shares in [(row["precision"], row["recall"], row["f1"])]
@@ -102,7 +102,7 @@ def test_the_worst_examples_come_first_and_are_marked_in_words() -> None:
     text = page.seen[page.seen.index("2 of the 2 examples without an exact match") :]
     assert "right: a" in text
     assert "missing: b" in text
-    assert "superfluous: d" in text
+    assert "extra: d" in text
     assert text.index("Example 3, id 3") < text.index("Example 2, id 2")
     assert "Predicted (0, 4 stated): none" in text
     assert "Example 1" not in text
@@ -151,9 +151,9 @@ def test_a_page_of_many_labels_and_large_sets_is_small() -> None:
     text = evaluation_page(result, examples, predictions)
     page = Page(text)
     assert len(text.encode()) < 1_000_000
-    assert len(page.table("The labels that most true sets hold: 200 of ").rows) == 200
+    assert len(page.table("The most frequent labels in the true sets: 200 of ").rows) == 200
     assert "12 or more" in page.seen
     assert " more" in page.seen
     short = Page(evaluation_page(result, examples, predictions, top=3, worst=0))
-    assert len(short.table("The labels that most true sets hold: 3 of ").rows) == 3
+    assert len(short.table("The most frequent labels in the true sets: 3 of ").rows) == 3
     assert "worst" not in short.seen

@@ -197,9 +197,9 @@ def test_mermaid_labels_hold_no_mark_of_its_syntax(graph):
         (Edge("match", "event"), "match → event"),
         (
             Edge("match", "event", 41, 3.21, 5.07),
-            "match → event: 41 sets hold both, pmi 3.2 bits, event is 5.1 times as frequent",
+            "match → event: 41 sets contain both, pmi 3.2 bits, event is 5.1 times as frequent",
         ),
-        (Edge("a", "b", 1, -0.5, 1234.5), "a → b: 1 set holds both, pmi -0.5 bits, b is 1,234.5 times as frequent"),
+        (Edge("a", "b", 1, -0.5, 1234.5), "a → b: 1 set contains both, pmi -0.5 bits, b is 1,234.5 times as frequent"),
     ],
 )
 def test_a_tooltip_says_why_there_is_an_edge(edge, reason):

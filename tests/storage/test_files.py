@@ -315,7 +315,7 @@ def test_a_second_writer_is_refused_and_harms_nothing(tmp_path):
     path = tmp_path / "a.gz"
     with open_output(path) as stream:
         stream.write(b"first")
-        with pytest.raises(FileError, match=r"another run is writing to .*a\.gz; wait for it, or use another place"):
+        with pytest.raises(FileError, match=r"another run is writing to .*a\.gz; wait for it, or choose another name"):
             write(path, b"second")
     assert read(path) == b"first"
     assert names_in(tmp_path) == ["a.gz"]
@@ -455,7 +455,7 @@ def test_an_output_behind_an_address_never_replaces_an_input():
 def test_outputs_are_different_files_and_data_is_not_written_among_the_input(tmp_path):
     with pytest.raises(FileError, match="would be written twice"):
         check_outputs([tmp_path / "a", f"{tmp_path}/./a"], [])
-    with pytest.raises(FileError, match="the output would lie among the input"):
+    with pytest.raises(FileError, match="the output would be inside the input folder"):
         check_outputs([tmp_path / "a.jsonl"], [tmp_path])
     check_outputs(["-", "-", "/dev/null", "/dev/null", tmp_path / "report.html"], [tmp_path])
 

@@ -184,14 +184,14 @@ def test_a_file_that_is_too_large_is_not_sent(browser: "Browser", tmp_path: Path
     with serving(limits=Limits(upload_bytes=1 << 20)) as server, opened(browser, server) as page:
         page.wait_for_load_state("networkidle")
         page.set_input_files("#file", tmp_path / "large.jsonl")
-        expect(page.locator("#message")).to_have_text("large.jsonl is too large; at most 1 MB are taken.")
+        expect(page.locator("#message")).to_have_text("large.jsonl is too large; the limit is 1 MB.")
 
 
 def test_the_model_can_be_tried(page: "Page") -> None:
     page.fill("#text", "On Monday: Two ferries were late because of fog over the docks.")
     page.click("#predict button")
     page.wait_for_selector("#prediction .bars")
-    assert page.inner_text("#prediction h3 >> nth=0") == "as text, greedily"
+    assert page.inner_text("#prediction h3 >> nth=0") == "free text, greedy"
     assert page.locator("#prediction .ways > div").count() == 3
 
 
@@ -210,7 +210,7 @@ def test_everything_can_be_reached_with_the_keyboard(page: "Page") -> None:
     page.focus("#search")
     page.keyboard.type("matc")
     page.keyboard.press("Enter")
-    expect(page.locator("#shown")).to_contain_text("Around “match”")
+    expect(page.locator("#shown")).to_contain_text("Neighbours of “match”")
     for _ in range(30):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.matches('#graph g.label:not([aria-current])')"):
@@ -219,7 +219,7 @@ def test_everything_can_be_reached_with_the_keyboard(page: "Page") -> None:
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
     page.keyboard.press("Enter")
-    expect(page.locator("#shown")).to_contain_text(f"Around “{label}”")
+    expect(page.locator("#shown")).to_contain_text(f"Neighbours of “{label}”")
     current = page.locator("#graph [aria-current]")
     expect(current).to_have_attribute("aria-label", label)
     expect(current).to_be_focused()
@@ -256,13 +256,13 @@ def test_many_labels_show_a_neighbourhood(browser: "Browser", tmp_path: Path) ->
         assert page.locator("#graph g.label").count() <= 30
         page.fill("#search", "KIND 271")
         page.press("#search", "Enter")
-        expect(page.locator("#shown")).to_contain_text("Around “kind 271”")
+        expect(page.locator("#shown")).to_contain_text("Neighbours of “kind 271”")
         names = page.locator("#graph g.label title").all_text_contents()
         assert len(names) <= 30
         assert {"kind 271", "kind 27", "kind 2710"} <= set(names)
         page.fill("#search", "nothing of the kind")
         page.press("#search", "Enter")
-        expect(page.locator("#message")).to_contain_text("no label has “nothing of the kind” in it")
+        expect(page.locator("#message")).to_contain_text("no label contains “nothing of the kind”")
 
 
 def test_a_key_is_asked_for_and_a_server_that_is_gone_is_told_of(browser: "Browser") -> None:
@@ -275,7 +275,7 @@ def test_a_key_is_asked_for_and_a_server_that_is_gone_is_told_of(browser: "Brows
         take_sample(page)
         page.route("**/api/**", lambda route: route.abort())
         page.click("#later")
-        expect(page.locator("#message")).to_have_text("the server does not answer.")
+        expect(page.locator("#message")).to_have_text("the server does not respond.")
         page.unroute("**/api/**")
         page.click("#later")
         expect(page.locator("#examples-about")).to_contain_text("to 30 of")

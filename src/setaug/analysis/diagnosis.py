@@ -27,9 +27,9 @@ MIN_HELD_OUT = 50
 ENOUGH_HELD_OUT = 2000
 """With this many held-out sets scored, the other folds are skipped."""
 MIN_GAIN = 0.02
-"""The smallest share of the bits of random orders that an ordering must save to help."""
+"""The minimum fraction of the bits of random orders that an ordering must save to help."""
 MIN_BITS = 0.05
-"""The fewest bits per set that an ordering must save to help: the model is not exact enough for less."""
+"""The minimum bits per set that an ordering must save to help: the model is not precise enough for less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Diagnosis:
     helps: tuple[str, ...]
     """All orderings that beat random orders, best first."""
     constrained: float
-    """The share of held-out sets with an edge; without one, topological orders are random."""
+    """The fraction of held-out sets with an edge; without edges, topological orders are random."""
     n_sets: int
     """The number of sets used, of any size."""
     n_fit: int
@@ -84,8 +84,8 @@ def diagnose(
     """Measure which orderings make label sets easier to predict than random orders do.
 
     The orderings are those that the registry marks as diagnosed. Sets with fewer than 2 labels count in the order
-    graph, as in training, but are not compared, and neither are sets with more than 16. Labels of held-out sets that no
-    fitted set holds are dropped.
+    graph, as in training, but are not compared, and neither are sets with more than 16. Labels of held-out sets that
+    occur in no fitted set are dropped.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def diagnose(
     n_folds
         Each set is held out once, from models fitted on the other folds, until 2,000 held-out sets are scored.
     n_orders
-        The number of orders drawn for each set, to fit and to score.
+        The number of orders sampled for each set, to fit and to score.
     max_sets
-        The number of sets of two or more labels to use; a random sample of a larger data set.
+        Maximum number of sets of two or more labels; larger data sets are sampled.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def diagnose(
     if n_orders < 1:
         raise ValueError(f"n_orders must be at least 1, got {n_orders}.")
     sets, labels = _encode(label_sets, max_sets, seed)
-    # Folds are dealt within each size, so that small data sets are split evenly.
+    # Folds are stratified by size, so that small data sets are split evenly.
     by_size = np.lexsort((np.random.default_rng(seed).random(len(sets)), sets.sizes))
     fold = np.empty(len(sets), np.int64)
     fold[by_size] = np.arange(len(sets)) % n_folds
@@ -188,8 +188,8 @@ class _Split:
 def _split(sets: SetBatch, is_fitted: Mask, n_labels: int, thresholds: Thresholds) -> _Split:
     """Split sets, and find the edges of the fitted part.
 
-    A training set counts itself: two rare labels that only it holds have an edge. To be treated alike, each held-out
-    set counts itself too, but no other held-out set.
+    A training set counts itself: two rare labels that occur only there have an edge. For equal treatment, each
+    held-out set counts itself too, but no other held-out set.
     """
     counted = sets.select(is_fitted)
     counts = np.bincount(counted.ids, minlength=n_labels)

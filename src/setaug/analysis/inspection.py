@@ -22,13 +22,13 @@ from setaug.settings import Progress
 _SHOWN = 10
 _MAX_DIAGNOSED = 20_000
 _EXAMPLES, _MAX_EXAMPLE, _CANDIDATES = 4, 6, 100
-"""The number of example sets, their largest size, and the number of candidates."""
+"""The number of example sets, their maximum size, and the number of candidates."""
 Batches: TypeAlias = Callable[[], Iterator[SetBatch]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """What label sets show before a model is trained on them."""
+    """The result of an inspection of label sets."""
 
     n_sets: int
     n_labels: int
@@ -38,7 +38,7 @@ class Inspection:
     sizes: dict[int, int]
     """The number of sets by size."""
     top_labels: list[tuple[str, int]]
-    """The most frequent labels, with the number of sets that hold each."""
+    """The most frequent labels, with the number of sets that contain each."""
     n_once: int
     """The number of labels that occur in one set only."""
     n_edges: int
@@ -176,12 +176,12 @@ def _inspect(
 def _most_decided(
     best: dict[tuple[int, ...], float], batch: SetBatch, log2_orders: Floats
 ) -> dict[tuple[int, ...], float]:
-    """Return the sets whose graph allows the smallest share of all orders, with the log2 of that share."""
+    """Return the sets whose graph allows the smallest fraction of all orders, with the log2 of that fraction."""
     sizes = batch.sizes
     small = np.flatnonzero((sizes > 1) & (sizes <= _MAX_EXAMPLE))
     shares = log2_orders[small] - np.array([log2(factorial(n)) for n in range(_MAX_EXAMPLE + 1)])[sizes[small]]
     worst = max(best.values()) if len(best) == _CANDIDATES else 0.0
-    promising = np.flatnonzero((shares < worst) & (shares < -0.5))  # an edge allows half of them at most
+    promising = np.flatnonzero((shares < worst) & (shares < -0.5))  # one edge allows at most half of them
     seen = {frozenset(ids) for ids in best}
     for at in promising[np.argsort(shares[promising], kind="stable")].tolist():
         ids = tuple(batch.ids[batch.starts[small[at]] : batch.starts[small[at] + 1]].tolist())

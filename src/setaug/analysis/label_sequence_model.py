@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from setaug.orders.arrays import Floats, Ints, Keys, SetBatch, unpack_keys
 
 MAX_SIZE = 16
-"""The largest set that is compared: the orders of larger ones cannot always be counted."""
+"""The maximum set size: the orders of larger sets cannot always be counted."""
 
 _N_CLASSES = 16
 _MAX_PASSES = 30
-_MIN_PROGRESS = 0.01  # in bits per label: fitting ends after a pass that saves less
+_MIN_PROGRESS = 0.01  # in bits per label: fitting stops after a pass that saves less
 _MIN_EVIDENCE = 8.0  # twice the log-likelihood ratio against chance: by chance, 1 label pair in 200 has more
 _MANY = 4  # label pairs with this count or more are trusted alike
 _MIN_LIFT = 0.25  # in bits: a label pair closer to chance has no weight
@@ -31,14 +31,14 @@ _PAIR_PRIOR, _BIAS_PRIOR, _CONTEXT_PRIOR = 1.0, 0.05, 1.0  # in observations
 
 
 def count_pairs(sets: SetBatch) -> tuple[Keys, Ints]:
-    """Return the label pairs as sorted keys, and how many sets hold each."""
+    """Return the label pairs as sorted keys, and the number of sets that contain each."""
     from setaug.orders.kernels import pair_keys
 
     return np.unique(pair_keys(sets.starts, sets.ids), return_counts=True)
 
 
 def look_up(pairs: Keys, n_both: Ints, wanted: Keys) -> Ints:
-    """Return how many sets hold each of the wanted label pairs."""
+    """Return the number of sets that contain each of the given label pairs."""
     found = np.searchsorted(pairs, wanted)
     beyond = np.iinfo(np.uint64).max  # no key
     return np.where(np.append(pairs, beyond)[found] == wanted, np.append(n_both, 0)[found], 0)
@@ -124,8 +124,8 @@ def _classes(counts: Floats) -> Ints:
 def _neighbours(sets: SetBatch, n_labels: int) -> tuple[Ints, Ints, Floats]:
     """Return the label pairs that co-occur more or less often than by chance, by first label.
 
-    Also return the share of each count to trust: the excess over chance that label pairs seen once (twice, ...) in one
-    half of the sets still have in the other half. For independent labels it is close to nothing.
+    Also return the fraction of each count to trust: the excess over chance that label pairs seen once (twice, ...) in
+    one half of the sets still have in the other half. For independent labels it is close to zero.
     """
     trust = _trust(sets, n_labels)
     pairs, n_both, chance = _strong_pairs(sets, n_labels)
@@ -170,7 +170,7 @@ def _trust(sets: SetBatch, n_labels: int) -> Floats:
     return share
 
 
-def _sweep(  # noqa: C901 - a compiled loop that is cut up pays for each call
+def _sweep(  # noqa: C901 - splitting a compiled loop costs a call per step
     order: Ints,
     starts: Ints,
     pairs: tuple[Ints, Ints, Floats],

@@ -2,13 +2,13 @@
 
     log2 p(Y | x) = log2 of the sum of p(z | x) over all n! orders z of the n labels in Y
 
-For small sets the sum is exact. For any set, K orders z_1 ... z_K drawn from a proposal q give lower bounds:
+For small sets the sum is exact. For any set, K orders z_1 ... z_K sampled from a proposal q give lower bounds:
 
     elbo  = mean of  log2 p(z_k | x) - log2 q(z_k)
     bound = log2 of the mean of  p(z_k | x) / q(z_k)       (importance-weighted, Burda et al. 2016)
 
-In expectation neither exceeds the likelihood, and `bound` is tighter with more draws. It cannot reach the probability
-of orders that the proposal never draws (``docs/likelihood.md``).
+In expectation neither exceeds the likelihood, and `bound` is tighter with more samples. It cannot include the
+probability of orders outside the support of the proposal (``docs/likelihood.md``).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,11 +30,11 @@ from setaug.registry import BASELINE_ORDERING, DEFAULT_ORDERING, ORDERINGS, Orde
 from setaug.registry import proposals as known_proposals
 
 MAX_EXACT = 7
-"""The largest set whose orders are all scored: 7 labels have 5,040 orders, 8 have 40,320."""
+"""The maximum size for exact likelihoods: 7 labels have 5,040 orders, 8 have 40,320."""
 _WINDOW = 256
-"""How many sets are ordered at once."""
+"""Sets per batch of orders."""
 _AT_ONCE = 4096
-"""About how many orders are scored at once."""
+"""Approximate number of orders per scored batch."""
 
 Order: TypeAlias = tuple[str, ...]
 Score: TypeAlias = Callable[[Sequence[Example], Sequence[Sequence[Order]]], Sequence[Sequence[float]]]
@@ -48,35 +48,35 @@ class SetLikelihood:
     proposal: str
     """The name of the proposal."""
     samples: int
-    """The number of orders drawn."""
+    """The number of sampled orders."""
     n_labels: int
     log2_orders: float | None
-    """The log2 of the number of orders that the proposal may draw; if the set is too large to count them, this and the
-    bounds are None."""
+    """The log2 of the size of the proposal's support; if the set is too large to count it, this and the bounds are
+    None."""
     elbo: float | None
-    """The mean of log2 p / q over the draws."""
+    """The mean of log2 p / q over the samples."""
     bound: float | None
-    """The log2 of the mean of p / q over the draws."""
+    """The log2 of the mean of p / q over the samples."""
     exact: float | None = None
     """The log2 of the sum over all orders, if all were scored."""
     allowed: float | None = None
-    """The log2 of the sum over the orders that the proposal may draw: the limit of `bound`."""
+    """The log2 of the sum over the support of the proposal: the limit of `bound`."""
     id: str | int | None = None
     """The id of the example, if any."""
 
     @property
     def gap(self) -> float | None:
-        """The likelihood minus the bound; a lucky draw may make it negative."""
+        """The likelihood minus the bound; sampling noise may make it negative."""
         return None if self.exact is None or self.bound is None else self.exact - self.bound
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what depends on the proposal and is known, for JSON."""
+        """Return the known values that depend on the proposal, for JSON."""
         names = ("log2_orders", "elbo", "bound", "allowed")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 def elbo_of(values: Sequence[float], log2_orders: float) -> float:
-    """Return the evidence lower bound of log2 p from the log2 p of drawn orders, out of ``2**log2_orders``.
+    """Return the evidence lower bound of log2 p from the log2 p of sampled orders, out of ``2**log2_orders``.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def elbo_of(values: Sequence[float], log2_orders: float) -> float:
 
 
 def bound_of(values: Sequence[float], log2_orders: float) -> float:
-    """Return the importance-weighted bound of log2 p from the log2 p of drawn orders, out of ``2**log2_orders``.
+    """Return the importance-weighted bound of log2 p from the log2 p of sampled orders, out of ``2**log2_orders``.
 
     Examples
     --------
@@ -124,11 +124,11 @@ def set_likelihoods(
     statistics, thresholds
         The basis of the order graphs.
     samples
-        The number of orders drawn from each proposal, independently, so they may repeat.
+        The number of orders sampled independently from each proposal; they may repeat.
     max_exact
-        The largest set whose likelihood is exact; 0 for none but the empty set.
+        Maximum set size for exact likelihoods; 0 for the empty set only.
     seed, first_index
-        The draws of an example depend only on the seed and its index (`first_index` for the first example).
+        The samples of an example depend only on the seed and its index (`first_index` for the first example).
 
     Examples
     --------
@@ -164,7 +164,7 @@ class _Plan:
 
     example: Example
     drawn: dict[str, list[Order]]
-    """The orders drawn, by proposal."""
+    """The sampled orders, by proposal."""
     log2_orders: dict[str, float]
     is_exact: bool
     orders: list[Order]
@@ -173,7 +173,7 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _Scorer:
-    """Draws orders, and computes likelihoods from their scores."""
+    """Samples orders, and computes likelihoods from their scores."""
 
     statistics: LabelStatistics
     thresholds: Thresholds
@@ -208,9 +208,9 @@ class _Scorer:
                     batch_orders = found[self._orderings[name]]
                     counts[name] = float(batch_orders.log2_orders[at])
                     if isnan(counts[name]):
-                        continue  # neither counted nor, perhaps, drawn uniformly: there is no q
+                        continue  # not counted and perhaps not sampled uniformly: q is unknown
                     if self._entry(name).needs_edges and batch_orders.n_edges[at] == 0:
-                        batch_orders = found[BASELINE_ORDERING]  # without an edge, proposals draw the same orders
+                        batch_orders = found[BASELINE_ORDERING]  # without an edge, the proposals are the same
                     rows = batch_orders.positions[:, here].tolist()
                     drawn[name] = [tuple(example.labels[place] for place in row) for row in rows]
                 yield self._plan(example, drawn, counts)
@@ -250,7 +250,7 @@ class _Scorer:
         )
 
     def _allowed(self, name: str, plan: _Plan, table: dict[Order, float]) -> float:
-        """Return the log2 of the sum over the orders that a proposal may draw."""
+        """Return the log2 of the sum over the support of a proposal."""
         entry = self._entry(name)
         if entry.is_deterministic:
             return table[plan.drawn[name][0]]

@@ -20,15 +20,15 @@ COMMANDS = {
     "augment": "write training pairs: informative label orders, with the set's size",
     "train": "train a model that writes sets",
     "predict": "predict the set of each text with a trained model",
-    "prompt": "ask a language model for the set of each text, with examples in the prompt",
-    "score": "how probable a trained model finds the true sets, in whatever order",
+    "prompt": "predict the set of each text with a language model and a few-shot prompt",
+    "score": "likelihood of the true sets under a trained model, over all orders",
     "evaluate": "score predictions against the true sets",
-    "compare": "is the difference between two models more than chance?",
-    "data": "the paper's data sets: what they are like, and as JSON lines",
-    "reproduce": "the paper's tables on its data sets, with a model of your choice",
-    "serve": "a page to look at label sets and try a model, and a JSON API",
-    "simulate": "made-up data with a dial for dependence, and the paper's findings on it",
-    "demo": "show all of it on made-up data",
+    "compare": "test whether the difference between two models is significant",
+    "data": "statistics of the paper's data sets, and conversion to JSON lines",
+    "reproduce": "run the paper's tables on its data sets, with a model of your choice",
+    "serve": "serve a web page to explore label sets and try a model, and a JSON API",
+    "simulate": "synthetic data with adjustable dependence, and the paper's findings on it",
+    "demo": "run the whole method on synthetic data",
 }
 
 _HELP = """\
@@ -50,14 +50,14 @@ try it:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complain about arguments without the controls that they may hold."""
+    """A parser whose error messages escape control characters."""
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; return the exit code: 0, or 2 where the input or the call is at fault."""
+    """Run a command; return the exit code: 0, or 2 for invalid input or usage."""
     arguments = sys.argv[1:] if argv is None else argv
     parser = _Parser(
         prog="setaug",
@@ -84,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
         _run(command, options)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141  # as a shell reports a program that ended because its reader did
+        return 141  # 128 + SIGPIPE, as a shell reports it
     except KeyboardInterrupt:
         left = getattr(command, "INTERRUPTED", "no output file was written")
         return _say(f"setaug {name}: interrupted; {left}", 130)
@@ -105,12 +105,12 @@ def _say(message: str, code: int) -> int:
 
 
 def _speaks() -> bool:
-    """Of several processes that are started together (``accelerate launch``), let the first of a machine complain."""
+    """Return whether this process prints errors: under ``accelerate launch``, the first process of each machine."""
     return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def _run(command: ModuleType, options: argparse.Namespace) -> None:
-    """Run a command; told to stop, it unwinds, so that what is half written is removed."""
+    """Run a command; SIGTERM unwinds the stack, so partial output is removed."""
     stopped = []
 
     def stop(signum: int, frame: FrameType | None) -> None:
@@ -122,6 +122,6 @@ def _run(command: ModuleType, options: argparse.Namespace) -> None:
         command.run(options)
         sys.stdout.flush()
     except BaseException:
-        if stopped:  # compiled code may have made another error of it on the way
+        if stopped:  # compiled code may have turned it into another error
             sys.exit(128 + stopped[0])
         raise

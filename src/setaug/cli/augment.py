@@ -1,8 +1,8 @@
-"""Write training pairs for examples: a prompt, and a completion that names the labels as a set.
+"""Write training pairs for examples: a prompt, and the label set as completion.
 
-Per example there are N + 1 pairs: the labels in the order given, then in N other orders. By default these are drawn
-so that specific labels come before the general ones that they imply, as label statistics tell (TSAMPLE), and each
-completion starts with the number of labels (CARD): 3 | volleyball | match | event
+Each example gives N + 1 pairs: the labels in the given order, then in N sampled orders. By default, label statistics
+put specific labels before the general ones they imply (TSAMPLE), and each completion starts with the number of labels
+(CARD): 3 | volleyball | match | event
 """
 
 import argparse
@@ -18,6 +18,7 @@ from setaug.cli.options import (
     add_written_form,
     checking_options,
     columns_of,
+    counted,
     skipped_lines,
 )
 from setaug.cli.progress import progress_bar
@@ -38,7 +39,7 @@ examples:
   zcat logs.jsonl.gz | setaug augment - --skip-bad > pairs.jsonl
 """
 
-INTERRUPTED = "no output file was written (with --engine ray, the same command goes on from what is done)"
+INTERRUPTED = "no output file was written (with --engine ray, the same command continues from the finished shards)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,52 +49,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_orders(group)
     add_ordering(group, "how to choose the orders")
     add_sampler(group)
-    group.add_argument("--distinct", action="store_true", help="add distinct orders while there are any")
+    group.add_argument(
+        "--distinct", action="store_true", help="do not repeat an order of an example while others remain"
+    )
     add_thresholds(group)
     group.add_argument(
         "--seed", type=int, default=0, metavar="N", help="random seed; the same seed gives the same bytes [0]"
     )
-    group = parser.add_argument_group("writing")
+    group = parser.add_argument_group("output")
     group.add_argument(
         "-o",
         "--output",
         default="-",
         metavar="FILE",
-        help="where to write: .jsonl, .csv, .tsv (also with .gz or .zst behind) or .parquet [standard output]",
+        help="output file: .jsonl, .csv, .tsv (optionally .gz or .zst) or .parquet [standard output]",
     )
     group.add_argument(
         "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
     )
     add_written_form(group)
     group.add_argument(
-        "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
+        "--template",
+        default="{text}",
+        metavar="TEXT",
+        help="template of the prompt; {text} is replaced by the text [{text}]",
     )
     group.add_argument(
         "--format",
         choices=("prompt-completion", "chat", "chat-prompt-completion", "columns"),
         default="prompt-completion",
-        help="the shape of a pair: two texts, one list of chat messages, two such lists, or two texts that --columns"
-        " names [prompt-completion]",
+        help="format of a pair: two texts, one list of chat messages, two such lists, or two texts named by --columns"
+        " [prompt-completion]",
     )
     group.add_argument("--system", metavar="TEXT", help="a system message for the chat formats")
-    group.add_argument("--columns", nargs=2, metavar=("PROMPT", "COMPLETION"), help="names for --format columns")
-    group.add_argument("--carry", nargs="+", default=[], metavar="FIELD", help="fields of a row to keep in its pairs")
+    group.add_argument("--columns", nargs=2, metavar=("PROMPT", "COMPLETION"), help="column names for --format columns")
+    group.add_argument("--carry", nargs="+", default=[], metavar="FIELD", help="fields of a row to copy into its pairs")
     group.add_argument(
         "--shards",
         type=int,
         metavar="N",
-        help="write N files instead of one, FILE-00000-of-0000N and so on; concatenated, they equal the one file",
+        help="write N shards, FILE-00000-of-0000N and so on; concatenated, they equal the single file",
     )
-    group = parser.add_argument_group("where to run")
+    group = parser.add_argument_group("execution")
     group.add_argument(
         "--engine",
         choices=("local", "ray"),
         default="local",
-        help="on this machine, file by file; or on Ray, in many tasks that read parts of the input and each write a"
-        " shard [local]",
+        help="local: on this machine; ray: in parallel tasks on a Ray cluster, one shard per task [local]",
     )
     group.add_argument(
-        "--workers", type=int, metavar="N", help="concurrent tasks of Ray on this machine [one per processor]"
+        "--workers", type=int, metavar="N", help="concurrent Ray tasks on this machine [one per processor]"
     )
     group = parser.add_argument_group("messages")
     group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
@@ -153,23 +158,21 @@ def _engine(options: argparse.Namespace) -> "Engine":
 
 def _summary(report: "AugmentReport", options: argparse.Namespace) -> list[str]:
     lines = [
-        f"{report.n_examples:,} examples with {report.n_labels:,} different labels gave {report.n_pairs:,} pairs"
+        f"{report.n_examples:,} examples with {report.n_labels:,} distinct labels gave {report.n_pairs:,} pairs"
         f" in {report.seconds:.1f} s"
     ]
     if ORDERINGS[options.ordering].needs_edges:
         share = report.n_constrained / report.n_examples if report.n_examples else 0
         lines.append(
-            f"{report.n_edges:,} edges in all sets; {share:.1%} of the sets have one;"
-            f" mean log2 of the orders allowed {report.mean_log2_orders:.2f}"
+            f"{report.n_edges:,} edges in all sets; {share:.1%} of the sets have an edge;"
+            f" mean log2 number of allowed orders {report.mean_log2_orders:.2f}"
         )
     if report.n_uncounted:
-        lines.append(f"the mean excludes {report.n_uncounted:,} sets that are too large to count their orders")
+        lines.append(f"the mean excludes {report.n_uncounted:,} sets with too many orders to count")
     if report.n_rushed:
-        lines.append(
-            f"{report.n_rushed:,} sets are too large for uniform draws; their orders were drawn by the quick sampler"
-        )
+        lines.append(f"{report.n_rushed:,} sets are too large for uniform sampling; the quick sampler was used")
     if report.n_repeated:
-        lines.append(f"merged {report.n_repeated:,} repeated labels")
+        lines.append(f"merged {counted(report.n_repeated, 'duplicate label')}")
     if options.format == "chat" and options.carry:
-        lines.append('OpenAI accepts only "messages" in a row: for a file for OpenAI, leave out --carry')
+        lines.append('OpenAI accepts only "messages" in a row: omit --carry for OpenAI files')
     return lines

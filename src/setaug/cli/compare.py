@@ -1,8 +1,8 @@
-"""Is the difference between two models more than chance? Both must have predicted the same examples.
+"""Test whether the difference between two models on the same examples is significant.
 
 Differences are the second model's score minus the first's, and one-sided p-values are for the claim that the second is
-better. The permutation test is the one to report; the bootstrap gives the interval. For metrics that are a proportion
-there is also the paper's one-tailed test of two proportions.
+better. Report the permutation test; the bootstrap gives the interval. For metrics that are a proportion there is also
+the paper's one-tailed test of two proportions.
 """
 
 import argparse
@@ -31,10 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("second", metavar="SECOND", help="predictions of the second model (JSONL)")
     add_gold(parser)
     group = parser.add_argument_group("comparing")
-    group.add_argument("--metric", choices=METRICS, default="samples_f1", help="what to compare [samples_f1]")
+    group.add_argument("--metric", choices=METRICS, default="samples_f1", help="metric to compare [samples_f1]")
     add_macro(group)
-    group.add_argument("--rounds", type=int, default=10_000, metavar="N", help="random draws in each test [10000]")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same numbers [0]")
+    group.add_argument("--rounds", type=int, default=10_000, metavar="N", help="random rounds per test [10000]")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="random seed [0]")
     group.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
@@ -91,11 +91,11 @@ def _print_table(found: "Comparison") -> None:
         f"  difference   {found.difference:+8.4f}   95 % interval {boot.low:+.4f} to {boot.high:+.4f}",
         "",
         f"{'p-values':23}{'one-sided':>10}{'two-sided':>11}",
-        f"  {'paired permutation':21}{swaps.p_one_sided:10.4g}{swaps.p_two_sided:11.4g}   {n_swaps} exchanges",
-        f"  {'paired bootstrap':21}{boot.p_one_sided:10.4g}{boot.p_two_sided:11.4g}   {boot.n_rounds:,} draws",
+        f"  {'paired permutation':21}{swaps.p_one_sided:10.4g}{swaps.p_two_sided:11.4g}   {n_swaps} permutations",
+        f"  {'paired bootstrap':21}{boot.p_one_sided:10.4g}{boot.p_two_sided:11.4g}   {boot.n_rounds:,} resamples",
     ]
     if found.proportions is not None:
-        z = f"   z = {found.proportions.z:.3f}; takes labels and examples for independent"
+        z = f"   z = {found.proportions.z:.3f}; assumes independent labels and examples"
         lines.append(f"  {'two proportions':21}{found.proportions.p_one_sided:10.4g}{'':11}{z}")
     lines += ["  one-sided: the second is better; two-sided: they differ", "", found.sentence]
     show(*lines)

@@ -1,8 +1,8 @@
-"""Show the method on data that it makes up itself, and train on it.
+"""Run the method on synthetic data.
 
-First short news items with topics, from specific to general: examples, a picture of the label graph, training pairs.
-Then symbols with partners (the paper's Finding 4): a plain sequence model and SETAUG are trained, and both predict, as
-free text and under the set constraint. Takes one to two minutes on two cores.
+First, short news items with topics, from specific to general: examples, a picture of the label graph, training pairs.
+Then, symbols with partners (the paper's Finding 4): a plain sequence model and SETAUG are trained, and both predict,
+as free text and under the set constraint. Takes one to two minutes on two cores.
 """
 
 import argparse
@@ -32,17 +32,17 @@ _WAYS = {"text": "--no-constrain", "constrained": "--constrain"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", nargs="?", default="demo", metavar="FOLDER", help="where to write [demo]")
-    parser.add_argument("--examples", type=int, default=2000, metavar="N", help="how many news items to make up [2000]")
-    parser.add_argument("--epochs", type=int, default=6, metavar="N", help="how long to train [6]")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="[0]")
+    parser.add_argument("folder", nargs="?", default="demo", metavar="FOLDER", help="output folder [demo]")
+    parser.add_argument("--examples", type=int, default=2000, metavar="N", help="number of news items [2000]")
+    parser.add_argument("--epochs", type=int, default=6, metavar="N", help="training epochs [6]")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed [0]")
     parser.add_argument(
         "--train", action=argparse.BooleanOptionalAction, default=True, help="also train and compare two models [yes]"
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Make data, inspect it, augment it, train on it."""
+    """Write data, inspect it, augment it, train on it."""
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     _show_orders(folder, options)
@@ -55,14 +55,14 @@ def _show_orders(folder: Path, options: argparse.Namespace) -> None:
 
     examples, pairs, picture = (str(folder / name) for name in ("examples.jsonl", "pairs.jsonl", "labels.svg"))
     _write(examples, sample_examples(options.examples, seed=options.seed))
-    _say(f"Made {options.examples:,} examples: {examples}")
+    _say(f"Wrote {options.examples:,} examples: {examples}")
     _show(examples, 2)
     _call("inspect", examples, "--graph", picture)
     _call("inspect", examples, "--set", "event", "match", "tennis", "crowd")
     _call("augment", examples, "-o", pairs, "--orders", "2", "--seed", str(options.seed))
-    _say(f"The first example's pairs, as they stand in {pairs}:")
+    _say(f"The pairs of the first example, from {pairs}:")
     _show(pairs, 3)
-    _say(f"Look at the label graph: {picture}")
+    _say(f"The label graph: {picture}")
 
 
 def _show_training(folder: Path, options: argparse.Namespace) -> None:
@@ -79,7 +79,7 @@ def _show_training(folder: Path, options: argparse.Namespace) -> None:
     files = {split: str(folder / f"symbols-{split}.jsonl") for split in _SPLITS}
     for split, n in _SPLITS.items():
         _write(files[split], islice(symbols, n))
-    _say("Symbols whose partners join them half of the time; the text is a distribution over symbols:")
+    _say("Symbols whose partners occur half of the time; the text is a distribution over symbols:")
     _show(files["train"], 2)
     rows = []
     for method in _METHODS:
@@ -104,7 +104,7 @@ def _table(rows: list[tuple[str, str, str]], gold: str) -> None:
     from setaug.metrics import evaluate
     from setaug.predictions import read_predictions
 
-    table = Table("trained as", "decoded as", "Jaccard", "F1", "labels", "with a repeat", "size agrees")
+    table = Table("trained as", "decoded as", "Jaccard", "F1", "labels", "with duplicates", "size agrees")
     examples = list(read_examples(gold))
     for method, way, path in rows:
         found = evaluate(examples, list(read_predictions(path)))

@@ -1,7 +1,7 @@
 """Score predictions against the true sets: precision, recall, F and Jaccard, sizes, repeated and unknown labels.
 
-Predictions are JSON lines with "labels" and, where known, "id", "size", "repeated", "unknown" and "malformed". They are
-matched to the examples by id where both files have ids, and line by line otherwise.
+Predictions are JSON lines with "labels" and optionally "id", "size", "repeated", "unknown" and "malformed". They are
+matched to the examples by id if both files have ids, and line by line otherwise.
 """
 
 import argparse
@@ -25,24 +25,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "predictions",
         metavar="PREDICTIONS",
-        help="predictions: .jsonl (also with .gz or .zst behind); - for standard input",
+        help="predictions: .jsonl (optionally .gz or .zst); - for standard input",
     )
     add_gold(parser)
     group = parser.add_argument_group("scores")
     add_macro(group)
-    group.add_argument("--keyphrases", action="store_true", help="score the labels as keyphrases of the texts too")
+    group.add_argument("--keyphrases", action="store_true", help="also score the labels as keyphrases of the texts")
     group.add_argument(
         "--keyphrase-average",
         choices=("one2set", "documents"),
         default="one2set",
-        help="F1 of precision and recall over all documents, or mean F1 of those with true phrases [one2set]",
+        help="F1 of mean precision and recall over all documents, or mean F1 of documents with true phrases [one2set]",
     )
-    group.add_argument("--per-label", action="store_true", help="score each label too")
-    group.add_argument("--json", action="store_true", help="print everything as JSON, shares from 0 to 1")
-    group = parser.add_argument_group("a page for people")
+    group.add_argument("--per-label", action="store_true", help="also score each label")
+    group.add_argument("--json", action="store_true", help="print everything as JSON, with fractions from 0 to 1")
+    group = parser.add_argument_group("HTML page")
     add_html(group)
-    group.add_argument("--top", type=int, default=200, metavar="N", help="list at most so many labels on it [200]")
-    group.add_argument("--worst", type=int, default=20, metavar="N", help="show so many of the worst examples [20]")
+    group.add_argument("--top", type=int, default=200, metavar="N", help="maximum number of labels to list [200]")
+    group.add_argument("--worst", type=int, default=20, metavar="N", help="number of worst examples to show [20]")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     predictions, examples = list(read_predictions(options.predictions)), read_gold(options)
     import orjson
 
-    from setaug.metrics import evaluate, match  # seconds, which a file that is not there need not wait
+    from setaug.metrics import evaluate, match  # slow; a missing file is reported before
     from setaug.storage import display_name
 
     found = evaluate(

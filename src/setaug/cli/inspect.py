@@ -1,7 +1,7 @@
-"""Look at label sets before training: statistics, which label goes before which and why, and whether order will help.
+"""Inspect label sets before training: statistics, the order graph with its reasons, and whether order will help.
 
-The answer to "will order help?" is measured: label-sequence models are fitted to one part of the sets and compared on
-the other, with the labels in different orders. The texts are not read for it; docs/diagnosis.md says what it can tell.
+"Will order help?" is measured: label-sequence models, one per ordering, are fitted to one part of the sets and compared
+on the rest. The texts are not used; docs/diagnosis.md says what the measure can tell.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from setaug.cli.options import (
     check_html,
     checking_options,
     columns_of,
+    counted,
     skipped_lines,
     write_html,
 )
@@ -44,18 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_input(parser, are_many=True)
     add_thresholds(parser.add_argument_group("order graph"))
-    group = parser.add_argument_group("what to show")
+    group = parser.add_argument_group("output")
     group.add_argument("--graph", metavar="FILE", help="draw the order graph: .svg, .dot or .mmd (Mermaid)")
     add_html(group)
     group.add_argument(
-        "--top", type=int, default=30, metavar="N", help="draw at most so many labels; list as many [30]"
+        "--top", type=int, default=30, metavar="N", help="maximum number of labels to draw and to list [30]"
     )
-    group.add_argument(
-        "--set", nargs="+", metavar="LABEL", help="show (and draw) the order graph of this one set instead"
-    )
+    group.add_argument("--set", nargs="+", metavar="LABEL", help="show (and draw) only the order graph of this set")
     group.add_argument("--json", action="store_true", help="print everything as JSON")
-    group.add_argument("--no-diagnosis", action="store_true", help='leave out "will order help?"')
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="for the split into two parts [0]")
+    group.add_argument("--no-diagnosis", action="store_true", help='skip "will order help?"')
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the held-out split [0]")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -68,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
     picture = _picture(options.graph)
     check_html(options)
     if options.html and options.set:
-        raise UsageError("--html shows all of the data, --set one set; use one of them.")
+        raise UsageError("--html shows all the data, --set one set; use only one of them.")
     with progress_bar() as progress:
         found = inspect_file(
             options.input,
@@ -110,7 +109,7 @@ def _draw(graph: "OrderGraph", path: str, picture: str) -> None:
 
     with open_output(path) as stream:
         stream.write(getattr(graph_pictures, picture)(graph).encode())
-    tell(f"drew {len(graph.labels)} labels and their order in {path}")
+    tell(f"wrote {path}: the order graph of {len(graph.labels)} labels")
 
 
 def _print(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace) -> None:
@@ -150,18 +149,18 @@ def _print_set(graph: "OrderGraph", found: "Inspection", seed: int) -> None:
     lines = [f"{len(graph.labels)} labels, {len(graph.edges)} edges"]
     lines += [_why(edge) for edge in graph.edges]
     if unseen:
-        lines.append(f"  not in the data, so without an edge: {', '.join(unseen)}")
+        lines.append(f"  not in the data, so without edges: {', '.join(unseen)}")
     if graph.n_orders is None:
-        lines.append("more orders than can be counted; some of them:")
+        lines.append("too many orders to count; some of them:")
     else:
-        lines.append(f"{graph.n_orders:,} orders allowed (log2 {graph.log2_orders:.2f}); some of them:")
+        lines.append(f"{graph.n_orders:,} allowed orders (log2 {graph.log2_orders:.2f}); some of them:")
     lines += [f"  {' | '.join(order)}" for order in graph.draw(min(graph.n_orders or 5, 5), seed=seed, distinct=True)]
     show(*lines)
 
 
 def _why(edge: "Edge") -> str:
     return (
-        f"  {edge.before} -> {edge.after}: {edge.n_both:,} sets hold both, pmi {edge.pmi:.2f} bits,"
+        f"  {edge.before} -> {edge.after}: {edge.n_both:,} sets contain both, pmi {edge.pmi:.2f} bits,"
         f" {edge.after} is {edge.ratio:.1f} times as frequent"
     )
 
@@ -174,37 +173,37 @@ def _print_report(found: "Inspection") -> None:
     n_several = sum(n for size, n in found.sizes.items() if size > 1)
     lines = [
         "Label sets",
-        f"  {found.n_sets:,} sets, {found.n_labels:,} different labels",
-        f"  {found.mean_size:.2f} labels a set on average, from {sizes[0]} to {sizes[-1]};"
+        f"  {found.n_sets:,} sets, {found.n_labels:,} distinct labels",
+        f"  {found.mean_size:.2f} labels per set on average, from {sizes[0]} to {sizes[-1]};"
         f" {n_several / found.n_sets:.1%} have two or more",
-        f"  {found.n_once:,} labels stand in one set only",
+        f"  {found.n_once:,} labels occur in one set only",
         "  most frequent: " + ", ".join(f"{label} ({n:,})" for label, n in found.top_labels[:6]),
     ]
     if found.n_repeated:
-        lines.append(f"  {found.n_repeated:,} labels were repeated within their set, and merged")
+        lines.append(f"  merged {counted(found.n_repeated, 'duplicate label')} within sets")
     share = found.n_constrained_pairs / found.n_set_pairs if found.n_set_pairs else 0
     lines += [
         "",
         f"Label graph (pmi above {found.thresholds.min_pmi:g} bits, more than {found.thresholds.min_ratio:g} times as"
         " frequent)",
-        f"  {found.n_edges:,} edges among the {found.n_pairs:,} pairs of labels that stand together",
+        f"  {found.n_edges:,} edges among the {found.n_pairs:,} label pairs that co-occur",
         f"  {found.n_constrained_sets / found.n_sets:.1%} of the sets have an edge;"
-        f" {share:.1%} of the pairs in sets have a fixed order",
-        f"  mean log2 of the orders allowed: {found.mean_log2_orders:.2f} of {found.mean_log2_all_orders:.2f}",
+        f" {share:.1%} of the label pairs in sets have a fixed order",
+        f"  mean log2 number of allowed orders: {found.mean_log2_orders:.2f} of {found.mean_log2_all_orders:.2f}",
     ]
     if found.top_edges:
-        lines += ["  the most frequent edges, and why:", *(f"  {_why(edge)}" for edge in found.top_edges)]
+        lines += ["  the most frequent edges, with reasons:", *(f"  {_why(edge)}" for edge in found.top_edges)]
     if found.diagnosis:
         lines += ["", "Will order help?", *_diagnosis_lines(found.diagnosis)]
     if max(sizes) == 1 and found.n_sets > 1:
-        lines += ["", "Every set has one label at most. Is --delimiter (or --labels-field) right?"]
+        lines += ["", "Every set has at most one label. Check --delimiter and --labels-field."]
     show(*lines)
 
 
 def _diagnosis_lines(diagnosis: "Diagnosis") -> list[str]:
     lines = [f"  {line}" for line in wrap(diagnosis.sentence, 98)]
     if diagnosis.scores:
-        lines.append(f"  {'orders':12} {'bits a set':>10}   difference to random orders, with its 95 % interval")
+        lines.append(f"  {'orders':12} {'bits/set':>10}   difference to random orders, with 95 % interval")
     for name, score in diagnosis.scores.items():
         difference = (
             f"{score.difference:+.3f}  ({score.low:+.3f} to {score.high:+.3f})" if name != BASELINE_ORDERING else ""

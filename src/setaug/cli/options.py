@@ -1,4 +1,4 @@
-"""Options that several commands share, and the error for values that make no sense."""
+"""Options shared by several commands, and the error for invalid values."""
 
 import argparse
 import os
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class UsageError(SetAugError):
-    """Report an option whose value makes no sense."""
+    """An option has an invalid value."""
 
 
 @contextmanager
 def checking_options() -> Iterator[None]:
-    """Turn complaints about arguments into a `UsageError`."""
+    """Convert errors about arguments into a `UsageError`."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -34,7 +34,7 @@ _MODEL_FILES = ("*.safetensors*", "*config.json", "setaug.json", "statistics.jso
 
 
 def check_places(options: argparse.Namespace) -> None:
-    """Refuse outputs that would replace an input of the same command, or a file of the model that it reads."""
+    """Raise if an output would overwrite an input of the command or a file of the model it loads."""
     from setaug.storage import check_outputs
 
     inputs: list[Any] = []
@@ -48,41 +48,38 @@ def check_places(options: argparse.Namespace) -> None:
 
 
 def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> None:
-    """Add the input, one file or many, and how to read it."""
+    """Add the input, one file or several, and how to read it."""
     more = "folders of such files; addresses (s3://bucket/folder); " if are_many else ""
     parser.add_argument(
         "input",
         nargs="+" if are_many else None,
         metavar="INPUT",
-        help=f"examples: .jsonl, .csv or .tsv (also with .gz or .zst behind) or .parquet; {more}- for standard input"
-        " (JSONL)",
+        help=f"examples: .jsonl, .csv or .tsv (optionally .gz or .zst) or .parquet; {more}- for standard input (JSONL)",
     )
     group = parser.add_argument_group("reading")
     add_fields(group)
     group.add_argument(
-        "--skip-bad", action="store_true", help="leave bad lines out and count them, instead of stopping at the first"
+        "--skip-bad", action="store_true", help="skip and count bad lines instead of stopping at the first"
     )
 
 
 def add_fields(group: argparse._ArgumentGroup) -> None:
-    """Add where in a file texts and labels stand."""
-    group.add_argument("--text-field", default="text", metavar="NAME", help="the field that holds the text [text]")
+    """Add the fields of texts and labels in a file."""
+    group.add_argument("--text-field", default="text", metavar="NAME", help="field of the text [text]")
+    group.add_argument("--labels-field", default="labels", metavar="NAME", help="field of the list of labels [labels]")
     group.add_argument(
-        "--labels-field", default="labels", metavar="NAME", help="the field that holds the list of labels [labels]"
-    )
-    group.add_argument(
-        "--delimiter", default=";", metavar="TEXT", help="what separates the labels in a CSV or TSV cell [;]"
+        "--delimiter", default=";", metavar="TEXT", help="separator of the labels in a CSV or TSV cell [;]"
     )
     group.add_argument(
         "--input-kind",
         choices=("jsonl", "csv", "tsv", "parquet"),
-        help="the kind of file, where its name does not tell",
+        help="file format [inferred from the suffix]",
     )
 
 
 def add_orders(group: argparse._ArgumentGroup) -> None:
-    """Add how many orders are added to an example."""
-    text = f"orders to add per example [{registry.DEFAULT_N_ORDERS}]"
+    """Add the number of orders per example."""
+    text = f"additional orders per example [{registry.DEFAULT_N_ORDERS}]"
     group.add_argument("--orders", type=int, default=registry.DEFAULT_N_ORDERS, metavar="N", help=text)
 
 
@@ -94,12 +91,12 @@ def add_ordering(group: argparse._ArgumentGroup, purpose: str) -> None:
 
 def add_sampler(group: argparse._ArgumentGroup) -> None:
     """Add the choice of a sampler."""
-    text = f"how to draw from the order graph; {registry.describe(registry.SAMPLERS, default=registry.DEFAULT_SAMPLER)}"
+    text = f"how to sample the orders; {registry.describe(registry.SAMPLERS, default=registry.DEFAULT_SAMPLER)}"
     group.add_argument("--sampler", choices=tuple(registry.SAMPLERS), default=registry.DEFAULT_SAMPLER, help=text)
 
 
 def add_thresholds(parser: argparse._ArgumentGroup) -> None:
-    """Add what decides whether two labels have a fixed order."""
+    """Add the thresholds of the edge rule."""
     parser.add_argument(
         "--min-pmi",
         type=float,
@@ -132,24 +129,22 @@ def add_written_form(group: argparse._ArgumentGroup) -> None:
 
 
 def add_html(group: argparse._ArgumentGroup) -> None:
-    """Add where to write a page."""
-    group.add_argument(
-        "--html", metavar="FILE", help="write everything as one page that needs nothing else; - for standard output"
-    )
+    """Add the path of an HTML page."""
+    group.add_argument("--html", metavar="FILE", help="write a self-contained HTML page; - for standard output")
 
 
 def check_html(options: argparse.Namespace) -> None:
-    """Refuse a page under the name of something else, and two things on standard output."""
+    """Raise if a page has another suffix, or if two outputs go to standard output."""
     if options.html is None:
         return
     if options.html == "-" and options.json:
         raise UsageError("--html - and --json both write to standard output.")
     if options.html != "-" and not options.html.lower().removesuffix(".gz").endswith((".html", ".htm")):
-        raise UsageError(f"--html writes .html (also with .gz behind) or -; got {options.html!r}.")
+        raise UsageError(f"--html must be a .html file (optionally .gz) or -, got {options.html!r}.")
 
 
 def write_html(page: str, path: str) -> None:
-    """Write a page, whole or not at all."""
+    """Write a page atomically."""
     from setaug.storage import open_output
 
     with open_output(path) as stream:
@@ -170,7 +165,7 @@ def columns_of(options: argparse.Namespace) -> "Columns":
 def read_input(
     options: argparse.Namespace, path: str, *, skipped: "Skipped | None" = None, are_labelled: bool = True
 ) -> "Iterator[Example]":
-    """Read examples as the options say."""
+    """Read examples according to the options."""
     from setaug.examples import read_examples
 
     columns = columns_of(options)
@@ -186,7 +181,7 @@ def read_input(
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Read the fields that ``--request`` names."""
+    """Parse the JSON object of ``--request``."""
     import json
 
     try:
@@ -199,15 +194,20 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def skipped_lines(skipped: "Skipped | None") -> list[str]:
-    """Describe the lines that were left out; a command that is quiet reports them too."""
+    """Describe the skipped lines; a quiet command reports them too."""
     if skipped is None or not skipped.count:
         return []
-    first = "the first of them" if skipped.count > len(skipped.first) else "they are"
-    return [f"skipped {skipped.count:,} bad lines; {first}:", *(f"  {message}" for message in skipped.first)]
+    first = "; the first ones" if skipped.count > len(skipped.first) else ""
+    return [f"skipped {counted(skipped.count, 'bad line')}{first}:", *(f"  {message}" for message in skipped.first)]
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def default_workers() -> int:
-    """Return how many trainings to run at once: one per core, or one where there is a GPU."""
+    """Return the number of parallel trainings: one per core, or one with a GPU."""
     import torch
 
     if torch.accelerator.is_available():

@@ -1,7 +1,7 @@
 """Predict the label set of each text with a trained model.
 
-The output is a set by construction: no label twice, none that is unknown, and as many as the model's own size says.
---samples K also gives a probability for each label: the share of K drawn sets that hold it.
+The output is a set by construction: no duplicate or unknown labels, and exactly the size that the model states.
+--samples K also returns a probability for each label: the fraction of K sampled sets that contain it.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from setaug.settings import Decoding
 from setaug.terminal import json_line, tell
 
 _WINDOW = 4096
-"""So many texts are read at once, and sorted by length; more do not have to fit into memory."""
+"""Number of texts that are read and sorted by length at a time, which bounds memory."""
 
 EXAMPLES = """\
 examples:
@@ -31,14 +31,16 @@ _NAMES = {"name": "decoding", "constrained": "constrain", "n_beams": "beams"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", metavar="MODEL", help="a folder that setaug train wrote")
+    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train")
     add_input(parser)
-    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write JSONL [standard output]")
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output file, JSONL [standard output]")
     group = parser.add_argument_group("decoding")
     add_settings(group, Decoding, names=_NAMES)
-    group.add_argument("--calibrate", metavar="FILE", help="examples to calibrate the probabilities with")
+    group.add_argument("--calibrate", metavar="FILE", help="examples to calibrate the probabilities on")
     group = parser.add_argument_group("other")
-    group.add_argument("--rule", choices=("threshold", "top-k", "oracle-k"), help="for classifiers [threshold]")
+    group.add_argument(
+        "--rule", choices=("threshold", "top-k", "oracle-k"), help="how a classifier selects labels [threshold]"
+    )
     group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
@@ -52,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     if options.rule is not None:
         changes["rule"] = options.rule
     if options.calibrate is not None and not changes.get("samples"):
-        raise UsageError("--calibrate is about the shares of samples; ask for some: --samples 16.")
+        raise UsageError("--calibrate needs samples; add --samples 16, for example.")
     model = load_model(options.folder)
     skipped = Skipped() if options.skip_bad else None
     needs_labels = (options.rule or getattr(model, "rule", None)) == "oracle-k"
@@ -63,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
             from setaug.models import SetGenerator
 
             if not isinstance(model, SetGenerator):
-                raise UsageError("only models that write sets can be calibrated by samples.")
+                raise UsageError("only models that write sets can be calibrated.")
             model.calibrate(read_input(options, options.calibrate, skipped=skipped), progress=progress, **changes)
         while window := list(islice(examples, _WINDOW)):
             for prediction in model.predict(window, progress=counting_from(n_sets, progress), **changes):
@@ -71,5 +73,5 @@ def run(options: argparse.Namespace) -> None:
                 n_sets += 1
                 n_labels += len(prediction.labels)
     if not options.quiet:
-        tell(f"{n_sets:,} sets with {n_labels / n_sets:.2f} labels on average" if n_sets else "no text to predict for")
+        tell(f"{n_sets:,} sets with {n_labels / n_sets:.2f} labels on average" if n_sets else "no texts")
     tell(*skipped_lines(skipped))

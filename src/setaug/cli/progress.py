@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where that is a terminal."""
+"""A progress bar on standard error, if that is a terminal."""
 
 import sys
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from threading import Timer
 from setaug.settings import Progress
 
 PATIENCE = 2.0
-"""After so many seconds without progress, say what is being waited for."""
-_COMPILING = "compiling the inner loops; this happens once after an installation"
+"""Seconds without progress before a message says what is going on."""
+_COMPILING = "compiling the inner loops; this happens once after installation"
 
 
 @contextmanager
 def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Progress]:
-    """Yield a function that shows the stage, the examples done and their total; explain a long start."""
+    """Yield a function that shows the stage, the examples done and their total; explain a slow start."""
     waiting = Timer(PATIENCE, sys.stderr.write, [waiting_for + "\n"])
     waiting.daemon = True
     waiting.start()
@@ -34,7 +34,7 @@ def progress_bar(waiting_for: str = _COMPILING) -> Iterator[Progress]:
 
 
 def counting_from(n_done: int, progress: Progress) -> Progress:
-    """Count on from what is done already, where the total is not known."""
+    """Return a progress function that adds an offset and ignores the total."""
     return lambda stage, n, total: progress(stage, n_done + n, None)
 
 

@@ -1,11 +1,11 @@
-"""Ask a language model for the label set of each text, with examples in the prompt. Nothing is trained.
+"""Predict the label set of each text with a language model and a few-shot prompt, without training.
 
-Any OpenAI-compatible server will do: a hosted one, vLLM, llama.cpp, transformers serve. The prompt shows some of the
-training examples, their labels in an order that tells most (specific before general, from the statistics of the whole
-training file), behind their number; the answers are read as sets.
+Any OpenAI-compatible server works: a hosted one, vLLM, llama.cpp, transformers serve. The prompt contains some of the
+training examples: the number of labels, then the labels in an informative order (specific before general, from the
+statistics of the whole training file). The answers are parsed as sets.
 
-Each answer is kept in a file as it arrives. A run that was stopped goes on where it was when it is called again, and
-asks for nothing twice. The key comes from the environment (OPENAI_API_KEY), and is written nowhere.
+Each answer is cached in a file as it arrives. Run the same command again to continue an interrupted run; no request is
+repeated. The key comes from the environment (OPENAI_API_KEY) and is never written.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from setaug.cli.options import (
     add_thresholds,
     add_written_form,
     checking_options,
+    counted,
     json_object,
     read_input,
     skipped_lines,
@@ -46,49 +47,61 @@ examples:
   setaug evaluate predictions.jsonl test.jsonl
 """
 
-INTERRUPTED = "what was answered is kept, and goes on when it is called again"
+INTERRUPTED = "received answers are kept; run the same command again to continue"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_input(parser)
-    parser.add_argument("--train", required=True, metavar="FILE", help="examples with labels, of which some are shown")
-    parser.add_argument("--model", required=True, metavar="NAME", help="the model, as the server calls it")
-    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write JSONL [standard output]")
+    parser.add_argument(
+        "--train", required=True, metavar="FILE", help="labelled examples; some are shown in the prompt"
+    )
+    parser.add_argument("--model", required=True, metavar="NAME", help="name of the model on the server")
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output file, JSONL [standard output]")
     parser.add_argument(
         "--answers",
         metavar="FILE",
-        help="where each answer is kept as it arrives [OUTPUT.answers.jsonl; setaug-answers.jsonl for standard output]",
+        help="cache of the answers [OUTPUT.answers.jsonl; setaug-answers.jsonl for standard output]",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the exact prompt for the first text; ask nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the exact prompt for the first text; send nothing"
+    )
     group = parser.add_argument_group("server")
     group.add_argument(
-        "--base-url", metavar="URL", help="where it is, up to /v1 [$OPENAI_BASE_URL, or https://api.openai.com/v1]"
+        "--base-url",
+        metavar="URL",
+        help="base URL of the server, up to /v1 [$OPENAI_BASE_URL, or https://api.openai.com/v1]",
     )
     group.add_argument(
-        "--endpoint", choices=("chat", "completion"), default="chat", help="messages, or one text that goes on [chat]"
+        "--endpoint",
+        choices=("chat", "completion"),
+        default="chat",
+        help="chat messages, or one text to complete [chat]",
     )
     group.add_argument(
-        "--key-variable", default="OPENAI_API_KEY", metavar="NAME", help="the variable with the key [OPENAI_API_KEY]"
+        "--key-variable",
+        default="OPENAI_API_KEY",
+        metavar="NAME",
+        help="environment variable of the API key [OPENAI_API_KEY]",
     )
-    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="requests under way at once [8]")
+    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="concurrent requests [8]")
     group.add_argument("--timeout", type=float, default=120.0, metavar="S", help="seconds to wait for an answer [120]")
+    group.add_argument("--retries", type=int, default=8, metavar="N", help="retries while the server is busy [8]")
     group.add_argument(
-        "--retries", type=int, default=8, metavar="N", help="how often to ask again where the server is busy [8]"
+        "--request", default="{}", metavar="JSON", help="extra fields of each request; null removes a field"
     )
     group.add_argument(
-        "--request", default="{}", metavar="JSON", help="further fields of each request; null leaves a field out"
-    )
-    group.add_argument(
-        "--skip-refused", action="store_true", help="give texts that the server refuses an empty set, and count them"
+        "--skip-refused",
+        action="store_true",
+        help="predict an empty set for texts that the server refuses, and count them",
     )
     group = parser.add_argument_group("prompt")
-    group.add_argument("--shots", type=int, default=24, metavar="N", help="examples to show [24]")
+    group.add_argument("--shots", type=int, default=24, metavar="N", help="examples in the prompt [24]")
     group.add_argument(
         "--shot-choice",
         choices=("random", "cover"),
         default="random",
-        help="draw them, or choose them to cover many labels [random]",
+        help="choose the examples at random, or to cover many labels [random]",
     )
     add_ordering(group, "how to order the labels of an example")
     add_thresholds(group)
@@ -96,42 +109,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
     )
     add_written_form(group)
-    group.add_argument("--template", default="{text}", metavar="TEXT", help="how to show a text [{text}]")
+    group.add_argument("--template", default="{text}", metavar="TEXT", help="template of a text in the prompt [{text}]")
     group.add_argument(
-        "--instruction", metavar="TEXT", help="what to say first; {labels} stands for the list of labels, '' for none"
+        "--instruction", metavar="TEXT", help="the instruction; {labels} is replaced by the list of labels; '' for none"
     )
     group.add_argument(
-        "--max-listed", type=int, default=200, metavar="N", help="list the labels where there are at most N [200]"
+        "--max-listed", type=int, default=200, metavar="N", help="list the labels if there are at most N [200]"
     )
     group.add_argument(
         "--vocabulary",
         default="closed",
-        metavar="V",
-        help="closed: the training labels; open: anything; or a file with further labels, one per line [closed]",
+        metavar="closed|open|FILE",
+        help="closed: the training labels; open: any text; FILE: the training labels and those in FILE, one per line"
+        " [closed]",
     )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="draws examples and orders [0]")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="seed for examples and orders [0]")
     group = parser.add_argument_group("answers")
     group.add_argument(
         "--unknown",
         choices=("keep", "drop"),
         default="keep",
-        help="labels that are not in the vocabulary, and not one of it in other case or spacing [keep]",
+        help="labels that match no label of the vocabulary, ignoring case and spacing [keep]",
     )
-    group.add_argument("--max-tokens", type=int, default=256, metavar="N", help="the longest answer [256]")
-    group.add_argument("--temperature", type=float, metavar="T", help="[0; 1 for samples]")
-    group.add_argument("--samples", type=int, default=0, metavar="K", help="ask K times, vote, give probabilities")
+    group.add_argument("--max-tokens", type=int, default=256, metavar="N", help="maximum length of an answer [256]")
+    group.add_argument("--temperature", type=float, metavar="T", help="sampling temperature [0; 1 with --samples]")
+    group.add_argument(
+        "--samples",
+        type=int,
+        default=0,
+        metavar="K",
+        help="sample K answers per text, and return a probability for each label",
+    )
     group.add_argument(
         "--choose",
         choices=tuple(CHOICES),
         default="expected-f1",
         help=f"how to choose a set from the samples; {describe(CHOICES, default='expected-f1')}",
     )
-    group.add_argument("--threshold", type=float, default=0.5, metavar="P", help="for --choose vote [0.5]")
+    group.add_argument(
+        "--threshold",
+        type=float,
+        default=0.5,
+        metavar="P",
+        help="minimum probability of a label, for --choose vote [0.5]",
+    )
     group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Ask about each text of a file."""
+    """Predict a file."""
     from setaug.examples import Skipped
     from setaug.prompting.endpoint import Teller
     from setaug.storage import open_output
@@ -199,7 +225,7 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
 
 
 def _answers(options: argparse.Namespace) -> str:
-    """Return where answers are kept: beside the output, or in the working folder where that is no file."""
+    """Return the path of the answer cache: next to the output, or in the working folder if that is not a file."""
     from setaug.storage import check_outputs, descriptor_of, is_address, local_path
 
     output = local_path(options.output)
@@ -215,50 +241,46 @@ def _answers(options: argparse.Namespace) -> str:
 def _read(options: argparse.Namespace, path: str, skipped: Any, *, are_labelled: bool) -> "list[Example]":
     examples = list(read_input(options, path, skipped=skipped, are_labelled=are_labelled))
     if not examples:
-        raise UsageError(f"{path} holds no example.")
+        raise UsageError(f"{path} contains no examples.")
     return examples
 
 
 def _show(model: "PromptedSetModel", texts: "list[Example]") -> None:
-    """Print what is sent for the first text, and say how much there is to ask."""
+    """Print the request for the first text, and the amount of work."""
     import json
 
     body = model.request(texts[0].text)
     is_chat = model.kind == "chat"
     shown = json.dumps(body, indent=2, ensure_ascii=False) if is_chat else body["prompt"]
     printed = "\n".join(map(printable, shown.split("\n")))
-    sys.stdout.buffer.write(printed.encode(errors="replace") + b"\n")  # whatever the terminal's alphabet is
+    sys.stdout.buffer.write(printed.encode(errors="replace") + b"\n")  # whatever the terminal's encoding
     sys.stdout.flush()
     n_answers = max(model.samples, 1)
     n_chars = sum(len(message["content"]) for message in body["messages"]) if is_chat else len(body["prompt"])
-    each = "" if n_answers == 1 else f", {n_answers} answers to each"
+    each = "" if n_answers == 1 else f", {n_answers} answers per text"
     tell(
-        f"{_many(len(texts), 'text')}{each}; {_many(len(model.shots_), 'example')} in each prompt; "
+        f"{counted(len(texts), 'text')}{each}; {counted(len(model.shots_), 'example')} in each prompt; "
         f"{n_chars:,} characters in this one"
     )
 
 
 def _summary(report: "PromptReport", model: "PromptedSetModel") -> list[str]:
     before = report.n_answers - report.n_new
-    had = f", {before:,} of them from before" if before > 0 else ""
-    tokens = f"{report.prompt_tokens:,} tokens of prompts and {report.completion_tokens:,} of answers"
-    counted = tokens if report.prompt_tokens or not report.n_new else "the server counted no tokens"
-    lines = [f"{_many(report.n_texts, 'text')}, {_many(report.n_answers, 'answer')}{had}; {counted}"]
+    had = f", {before:,} of them cached" if before > 0 else ""
+    tokens = f"{report.prompt_tokens:,} prompt tokens and {report.completion_tokens:,} completion tokens"
+    usage = tokens if report.prompt_tokens or not report.n_new else "the server reported no token counts"
+    lines = [f"{counted(report.n_texts, 'text')}, {counted(report.n_answers, 'answer')}{had}; {usage}"]
     if model.labels_ is not None:
         what = f"{report.n_unknown:,} kept" if model.unknown == "keep" else f"{report.n_dropped:,} dropped"
         n_strange = report.n_unknown + report.n_dropped
         lines.append(
-            f"{_many(report.n_labels, 'label')}: {report.n_mapped:,} known ones in other case or spacing; "
+            f"{counted(report.n_labels, 'label')}: {report.n_mapped:,} known ones matched despite case or spacing; "
             f"{n_strange:,} unknown ({what}); {report.n_repeated:,} repeated"
         )
     if report.n_cut_off:
-        lines.append(f"cut off at --max-tokens: {_many(report.n_cut_off, 'answer')}")
+        lines.append(f"truncated at --max-tokens: {counted(report.n_cut_off, 'answer')}")
     if report.n_refused:
         lines.append(
-            f"refused, and so without labels: {_many(report.n_refused, 'text')}; the first: {report.first_refusal}"
+            f"refused, predicted as empty: {counted(report.n_refused, 'text')}; the first: {report.first_refusal}"
         )
     return lines
-
-
-def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

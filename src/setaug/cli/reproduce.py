@@ -1,9 +1,9 @@
 """The paper's tables and figures, run on its data sets with a model of your choice.
 
-A cell of a table is a training with a seed and a way of decoding. Finished cells are stored in cells.jsonl and are
-never run again: an interrupted run continues when it is called again. Tables are written as Markdown and HTML, beside
-the paper's values, with the spread over seeds and tests of significance. Rows that the paper does not have (the set
-constraint, votes over samples, TF-IDF with a linear classifier) come last.
+A cell of a table is one training run with a seed and a decoding. Finished cells are stored in cells.jsonl and never run
+again: run the same command to continue after an interrupt. Tables are written as Markdown and HTML, next to the
+paper's values, with the spread over seeds and significance tests. Rows that are not in the paper (the set constraint,
+votes over samples, TF-IDF with a linear classifier) come last.
 """
 
 import argparse
@@ -32,7 +32,7 @@ examples:
   setaug reproduce few-shot --data-dir data/ --llm gpt-4.1-mini --seeds 0 1 2 3 4 -o results/
   setaug reproduce main --data-dir data/ --model tiny --data 'go-emotions[min3]' --learning-rate 1e-3 -o small/
 """
-INTERRUPTED = "finished cells are stored; call it again to continue"
+INTERRUPTED = "finished cells are stored; run the same command again to continue"
 
 _TRAINING = ("epochs", "learning_rate", "batch_size", "max_source_length", "precision")
 _SHOWN = (
@@ -56,7 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-verify", action="store_true", help="do not verify the checksums of the files")
     add = parser.add_argument_group("models and training").add_argument
     add("--model", metavar="NAME", help="the model that writes: a name on the hub, a folder, or tiny (from scratch)")
-    add("--encoder", metavar="NAME", help="the encoder of the multi-label baseline [its rows are left out]")
+    add(
+        "--encoder", metavar="NAME", help="the encoder of the multi-label baseline [without it, these rows are skipped]"
+    )
     add("--seeds", nargs="+", type=int, metavar="N", help="training seeds [15143 27122 999888, the paper's]")
     add("--epochs", type=int, metavar="N", help="passes over the training data [3]")
     add("--learning-rate", type=float, metavar="R", help="[1e-5, the paper's; tiny: 1e-3]")
@@ -64,9 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-source-length", type=int, metavar="N", help="tokens of a text [120]")
     add("--precision", choices=("float32", "bfloat16", "float16"), help="[float32]")
     add("--lora", type=int, metavar="RANK", help="train LoRA adapters, for rows that write [all weights]")
-    add("--classifier-learning-rate", type=float, metavar="R", help="for the multi-label rows [as --learning-rate]")
+    add("--classifier-learning-rate", type=float, metavar="R", help="for the multi-label rows [--learning-rate]")
     add("--classifier-epochs", type=int, metavar="N", help="for the multi-label rows [three times --epochs]")
-    add("--samples", type=int, metavar="N", help="for rows that vote over samples [16]")
+    add("--samples", type=int, metavar="N", help="samples per text, for rows that vote over samples [16]")
     add = parser.add_argument_group("language models (few-shot)").add_argument
     add("--llm", metavar="NAME", help="the language model, by its name on the server")
     add("--base-url", metavar="URL", help="the address of the server, as in setaug prompt")
@@ -77,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--timeout", type=float, metavar="S", help="seconds to wait for an answer [120]")
     add("--retries", type=int, metavar="N", help="retries while the server is busy [8]")
     add("--key-variable", metavar="NAME", help="the environment variable of the API key [OPENAI_API_KEY]")
-    add("--request", metavar="JSON", help="further fields of each request; null removes a field")
+    add("--request", metavar="JSON", help="extra fields of each request; null removes a field")
     add("--skip-refused", action="store_true", help="predict an empty set for texts that the server refuses")
     add = parser.add_argument_group("running").add_argument
     add("--workers", type=int, metavar="N", help="trainings to run in parallel [one per core; 1 with a GPU]")
@@ -131,11 +133,11 @@ def _names(options: argparse.Namespace) -> list[str]:
     if options.report and options.dry_run:
         raise UsageError("--report and --dry-run exclude each other.")
     if options.data_dir is None and not options.download:
-        raise UsageError("name the folder of the data sets (--data-dir), or download them (--download).")
+        raise UsageError("give the folder of the data sets (--data-dir), or download them (--download).")
     if options.model is None and not set(names) <= {GRAPHS, FEW_SHOT}:
-        raise UsageError("name an encoder-decoder to train: --model facebook/bart-base, for example.")
+        raise UsageError("give an encoder-decoder to train: --model facebook/bart-base, for example.")
     if options.llm is None and FEW_SHOT in names:
-        raise UsageError("name a language model to prompt: --llm gpt-4.1-mini, for example.")
+        raise UsageError("give a language model to prompt: --llm gpt-4.1-mini, for example.")
     return names
 
 

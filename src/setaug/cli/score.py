@@ -1,9 +1,9 @@
-"""Score how probable a trained model finds the true set of each text, in whatever order it may be written.
+"""Compute the likelihood of the true set of each text under a trained model, over all its orders.
 
-A model writes sequences, so the probability of a set is the sum over all its orders. Small sets are summed up exactly.
-For any set, orders drawn from a proposal give bounds: "elbo" is the mean of log2 p / q over the drawn orders, "bound"
-the log2 of the mean of p / q, which is tighter. All values are in bits; closer to 0 is more probable. A proposal that
-leaves orders out (all but uniform may) can at best reach "allowed": what the model puts on the orders that it may draw.
+A model writes sequences, so the probability of a set is the sum over all its orders. For small sets the sum is exact.
+For any set, orders sampled from a proposal give bounds: "elbo" is the mean of log2 p / q over the samples, "bound" the
+log2 of the mean of p / q, which is tighter. All values are in bits; closer to 0 is more probable. A proposal that
+excludes orders (all but uniform may) can at best reach "allowed": the probability of the orders in its support.
 """
 
 import argparse
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from setaug.analysis.likelihood import SetLikelihood
 
 _WINDOW = 4096
-"""So many examples are read at once; more do not have to fit into memory."""
+"""Number of examples that are read at a time, which bounds memory."""
 
 EXAMPLES = """\
 examples:
   setaug score run/ test.jsonl -o scores.jsonl
-  setaug score run/ test.jsonl --proposal topological uniform --samples 16    which proposal is the tighter one?
+  setaug score run/ test.jsonl --proposal topological uniform --samples 16    which proposal is tighter?
   setaug score run/ test.jsonl --proposal uniform --samples 64 --max-exact 0  bounds only
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", metavar="MODEL", help="a folder that setaug train wrote")
+    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train")
     add_input(parser)
-    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write JSONL [standard output]")
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output file, JSONL [standard output]")
     group = parser.add_argument_group("scoring")
     group.add_argument(
         "--proposal",
@@ -45,19 +45,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=tuple(proposals()),
         default=[DEFAULT_ORDERING],
         metavar="NAME",
-        help="where to draw orders from, one or more; "
+        help="distribution to sample orders from, one or more; "
         + describe({name: ORDERINGS[ordering] for name, ordering in proposals().items()}, default=DEFAULT_ORDERING),
     )
-    group.add_argument("--samples", type=int, default=16, metavar="K", help="orders to draw per set and proposal [16]")
+    group.add_argument(
+        "--samples", type=int, default=16, metavar="K", help="orders to sample per set and proposal [16]"
+    )
     group.add_argument(
         "--max-exact",
         type=int,
         default=7,
         metavar="N",
-        help="sum up all orders of sets with up to N labels (7 labels have 5,040); 0 for none [7]",
+        help="sum over all orders for sets with up to N labels (7 labels have 5,040); 0 for none [7]",
     )
-    group.add_argument("--batch-size", type=int, default=32, metavar="N", help="orders that are scored at once [32]")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="same seed, same draws [0]")
+    group.add_argument("--batch-size", type=int, default=32, metavar="N", help="orders per batch [32]")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="random seed [0]")
     group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
@@ -96,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
                 stream.write(json_line(_row(each)))
             scored.extend(found)
     if not options.quiet:
-        tell(*(_summary(scored, names, options) if scored else ["no set to score"]))
+        tell(*(_summary(scored, names, options) if scored else ["no sets"]))
     tell(*skipped_lines(skipped))
 
 
@@ -111,7 +113,7 @@ def _summary(scored: "list[dict[str, SetLikelihood]]", proposals: list[str], opt
     ones = [found[proposals[0]] for found in scored]
     lines = [
         f"{len(scored):,} sets with {fmean(one.n_labels for one in ones):.2f} labels on average; "
-        f"{options.samples:,} orders drawn per set and proposal; mean bits per set",
+        f"{options.samples:,} orders sampled per set and proposal; mean bits per set",
         f"{'proposal':12}{'sets':>8}{'elbo':>10}{'bound':>10}",
     ]
     for name in proposals:
@@ -126,20 +128,20 @@ def _summary(scored: "list[dict[str, SetLikelihood]]", proposals: list[str], opt
         differences = [one - two for one, two in pairs if one is not None and two is not None]
         if differences:
             lines.append(
-                f"bound of {proposals[0]} minus bound of {name}, paired over {len(differences):,} sets, in "
-                f"{differences.count(0):,} of which they are the same: {_with_error(differences)}"
+                f"bound of {proposals[0]} minus bound of {name}, paired over {len(differences):,} sets "
+                f"({differences.count(0):,} ties): {_with_error(differences)}"
             )
     uncounted = sum(any(one.bound is None for one in found.values()) for found in scored)
     if uncounted:
-        lines.append(f"{uncounted:,} sets have no bound: their orders are too many to count")
+        lines.append(f"{uncounted:,} sets have no bound: too many orders to count")
     return lines
 
 
 def _gaps(known: "list[dict[str, SetLikelihood]]", proposals: list[str], max_exact: int) -> list[str]:
-    """Describe how far the bounds are from the likelihood, and how much of that more draws cannot close."""
+    """Describe the gap between bounds and likelihood, and the part that more samples cannot close."""
     exact = _mean(found[proposals[0]].exact for found in known)
     lines = [
-        f"the {len(known):,} sets of up to {max_exact} labels, summed up exactly: {exact}",
+        f"exact likelihood of the {len(known):,} sets of up to {max_exact} labels: {exact}",
         f"{'proposal':12}{'elbo':>10}{'bound':>10}{'allowed':>10}   exact - bound",
     ]
     for name in proposals:

@@ -1,4 +1,4 @@
-"""What the commands that score predictions share: reading predictions, true sets and lists of labels."""
+"""Options and readers shared by the commands that score predictions: true sets and lists of labels."""
 
 import argparse
 from pathlib import Path
@@ -17,24 +17,24 @@ def add_gold(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "gold",
         metavar="GOLD",
-        help="examples with their true labels: .jsonl, .csv or .tsv (also with .gz or .zst behind) or .parquet",
+        help="examples with their true labels: .jsonl, .csv or .tsv (optionally .gz or .zst) or .parquet",
     )
     add_fields(parser.add_argument_group("reading the true sets"))
 
 
 def add_macro(parser: argparse._ArgumentGroup) -> None:
-    """Add which labels a macro average runs over."""
+    """Add the labels of macro averages."""
     parser.add_argument(
         "--macro-over",
         choices=MACRO_OVER,
         default="gold",
-        help="average macro scores over the labels in the true sets, in true or predicted ones, or in --labels [gold]",
+        help="average macro scores over labels in true sets, in true or predicted sets, or in --labels [gold]",
     )
-    parser.add_argument("--labels", metavar="FILE", help="the vocabulary: a text file, one label a line")
+    parser.add_argument("--labels", metavar="FILE", help="the vocabulary: a text file, one label per line")
 
 
 def check_inputs(options: argparse.Namespace, *paths: str) -> None:
-    """Refuse two inputs from standard input, and a vocabulary that is not there."""
+    """Raise if two inputs are standard input, or if the vocabulary is missing."""
     if [*paths, options.gold, options.labels].count("-") > 1:
         raise UsageError("only one of the inputs can be standard input.")
     if options.macro_over == "vocabulary" and options.labels is None:
@@ -48,12 +48,12 @@ def read_gold(options: argparse.Namespace) -> "list[Example]":
 
     examples = list(read_input(options, options.gold))
     if not examples:
-        raise DataError("there is nothing to score: no examples.", source=display_name(options.gold))
+        raise DataError("no examples to score.", source=display_name(options.gold))
     return examples
 
 
 def read_vocabulary(path: str | None) -> list[str] | None:
-    """Read the labels of a text file, one a line; blank lines are left out."""
+    """Read the labels of a text file, one per line; blank lines are skipped."""
     if path is None:
         return None
     from setaug.errors import DataError, FileError
@@ -76,7 +76,7 @@ def read_vocabulary(path: str | None) -> list[str] | None:
 
 
 def named_vocabulary(given: str) -> "str | list[str]":
-    """Read what a model may write: ``closed``, ``open``, or the labels of a file."""
+    """Return the vocabulary: ``closed``, ``open``, or the labels of a file."""
     if given in ("closed", "open"):
         return given
     if not Path(given).exists():

@@ -1,10 +1,10 @@
-"""Open a page to look at label sets and to try a trained model; the same model answers over HTTP.
+"""Serve a web page to explore label sets and try a trained model; the same model answers over HTTP.
 
-On the page: drop in a file (or take the built-in sample), see the label graph, move the two thresholds and watch edges,
-allowed orders and "will order help?" change, look at the orders of any set, download the training pairs. With a model:
-type a text, see its set with a probability for each label. The JSON API is described at /openapi.json.
+On the page: upload a file (or use the built-in sample), see the label graph, move the two thresholds and watch edges,
+allowed orders and "will order help?" change, see the orders of any set, download the training pairs. With a model:
+type a text and see its set with a probability for each label. The JSON API is described at /openapi.json.
 
-It listens on this machine only, unless --host says otherwise; then it wants a key, which it takes from the environment.
+The server listens on localhost only. Any other --host requires a key, read from the environment.
 """
 
 import argparse
@@ -30,44 +30,47 @@ examples:
   curl -s localhost:8765/api/predict -H 'Content-Type: application/json' -d '{"texts": ["We won!"]}'
 """
 
-INTERRUPTED = "the server has ended"
+INTERRUPTED = "the server has stopped"
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", nargs="?", metavar="MODEL", help="a folder that setaug train wrote")
-    parser.add_argument("--data", metavar="FILE", help="examples to start with, of any kind that setaug reads")
+    parser.add_argument("folder", nargs="?", metavar="MODEL", help="a folder written by setaug train")
+    parser.add_argument("--data", metavar="FILE", help="examples to show first, in any format that setaug reads")
     add_fields(parser.add_argument_group("reading"))
     group = parser.add_argument_group("server")
-    group.add_argument("--host", default="127.0.0.1", help="where to listen [127.0.0.1: this machine only]")
-    group.add_argument("--port", type=int, default=8765, help="[8765; 0 for any that is free]")
+    group.add_argument("--host", default="127.0.0.1", help="address to listen on [127.0.0.1: this machine only]")
+    group.add_argument("--port", type=int, default=8765, help="port to listen on; 0 for any free port [8765]")
     group.add_argument(
         "--key-variable",
         default="SETAUG_API_KEY",
         metavar="NAME",
-        help="the environment variable with the key that requests have to send [SETAUG_API_KEY]",
+        help="environment variable of the key that requests must send [SETAUG_API_KEY]",
     )
-    group.add_argument("--max-upload", type=int, default=50, metavar="MB", help="the largest file to drop in [50]")
-    group.add_argument(
-        "--max-waiting", type=int, default=256, metavar="N", help="texts that may wait for the model [256]"
-    )
+    group.add_argument("--max-upload", type=int, default=50, metavar="MB", help="maximum size of an upload [50]")
+    group.add_argument("--max-waiting", type=int, default=256, metavar="N", help="maximum number of queued texts [256]")
     group.add_argument("--timeout", type=float, default=60.0, metavar="S", help="seconds to wait for the model [60]")
     group.add_argument(
         "--max-per-address",
         type=int,
         default=64,
         metavar="N",
-        help="connections of one address [64]; 0: no bound, and no share of an address in anything else",
+        help="maximum connections per client address; 0 turns off all limits per address [64]",
     )
     group.add_argument(
         "--proxy",
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="a reverse proxy: its X-Forwarded-For names the clients, and its own connections are not bounded",
+        help="address of a reverse proxy: its X-Forwarded-For header is trusted, its own connections are not limited",
     )
-    group.add_argument("--log-format", choices=("text", "json"), default="text", help="one line a request [text]")
+    group.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="format of the request log, one line per request [text]",
+    )
     group.add_argument("--open", action="store_true", help="open the page in a browser")
 
 
@@ -84,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
 
     key = os.environ.get(options.key_variable) or None
     if options.host not in _LOCAL and key is None:
-        raise UsageError(f"to be reached from elsewhere, set a key: the environment variable {options.key_variable}.")
+        raise UsageError(f"--host {options.host!r} needs a key: set the environment variable {options.key_variable}.")
     if options.max_upload < 1 or options.max_waiting < 1 or options.timeout <= 0:
         raise UsageError("--max-upload, --max-waiting and --timeout must be above 0.")
     if options.max_per_address < 0:
@@ -131,21 +134,21 @@ def _open(options: argparse.Namespace, datasets: "Datasets") -> "Dataset":
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
     """Listen, or raise a `UsageError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # By its full name: with the protocol left out, asyncio does not see that it is TCP, and each answer waits 40 ms.
+    # With an explicit protocol: otherwise asyncio does not set TCP_NODELAY, and each response waits 40 ms.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as found:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((host, port))
             found.listen(512)
         except (OSError, OverflowError) as error:
-            raise UsageError(f"cannot listen at {host}, port {port}: {error}.") from None
+            raise UsageError(f"cannot listen on {host}, port {port}: {error}.") from None
         yield found
 
 
 def _announce(options: argparse.Namespace, port: int) -> None:
     shown = f"[{options.host}]" if ":" in options.host else options.host
     address = f"http://{shown}:{port}/"
-    sys.stderr.write(f"{address}  (Ctrl-C ends it)\n")
+    sys.stderr.write(f"{address}  (Ctrl-C to stop)\n")
     sys.stderr.flush()
     if options.open:
         import webbrowser

@@ -1,4 +1,4 @@
-"""Options made from the fields of a settings class: names, types, defaults and help stand there and nowhere else."""
+"""Options generated from the fields of a settings class, which owns names, types, defaults and help."""
 
 import argparse
 import inspect
@@ -15,12 +15,12 @@ def add_settings(
     names: Mapping[str, str] | None = None,
     leave_out: Container[str] = (),
 ) -> None:
-    """Add an option for each field of a settings class, with the help that the class docstring has for it.
+    """Add an option for each field of a settings class, with its help from the class docstring.
 
     Parameters
     ----------
     names
-        Options that are called differently from their field.
+        Option names that differ from the field name.
     leave_out
         Fields without an option.
 
@@ -35,13 +35,13 @@ def add_settings(
 def given_settings(
     options: argparse.Namespace, settings: type, *, names: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the fields whose options were given; the class has the defaults of the others."""
+    """Return the fields whose options were given; the others keep the defaults of the class."""
     values = {one.name: getattr(options, (names or {}).get(one.name, one.name), None) for one in fields(settings)}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def parameter_docs(documented: type) -> dict[str, str]:
-    """Return what the "Parameters" section of a class docstring says about each parameter.
+    """Return the description of each parameter in the "Parameters" section of a class docstring.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def _sentence(text: str) -> str:
 
 
 def _argument(one: Field[Any], sentence: str) -> dict[str, Any]:
-    """Return the arguments of ``add_argument`` for a field; an option that is not given is None."""
+    """Return the arguments of ``add_argument`` for a field; its default is None."""
     choices = one.metadata.get("choices")
     kinds: tuple[Any, ...] = get_args(one.type) or (one.type,)
     kind = next(kind for kind in kinds if kind is not type(None))

@@ -3,7 +3,7 @@
 `setaug simulate data` writes such data for any tool. The studies train models on it from scratch, with three seeds, and
 check a finding of the paper: a page with tables, and a plot (SVG and PNG). `proposals` and `objectives` measure what
 the paper only derives: the quality of its orders as a proposal for the likelihood of a set, and as a training
-objective. An interrupted run continues when it is called again.
+objective. Run the same command again to continue after an interrupt.
 """
 
 import argparse
@@ -26,7 +26,7 @@ examples:
   setaug simulate finding-4 --scale small -o simulation/ --workers 2
   setaug simulate all --scale small -o simulation/
 """
-INTERRUPTED = "no data was written; a study stores finished trainings, and continues when it is called again"
+INTERRUPTED = "no data was written; a study stores finished trainings: run it again to continue"
 
 _PROCESSES = {
     "blocks": "blocks whose last label follows from the others",
@@ -78,7 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--words", type=int, metavar="N", help="length of a text [36; partners: 24]")
     add("--max-size", type=int, metavar="N", help="sizes: maximum number of labels [8]")
     add("--words-per-label", type=int, metavar="N", help="sizes: length of a text per label [4]")
-    add("--concentration", type=float, metavar="A", help="of the Dirichlet distribution [0.5; partners: 0.2]")
+    add(
+        "--concentration",
+        type=float,
+        metavar="A",
+        help="concentration of the Dirichlet distribution [0.5; partners: 0.2]",
+    )
     prefix = "blocks: whether the prefix of a block is sorted [yes]"
     add("--sort-prefix", action=argparse.BooleanOptionalAction, help=prefix)
     add("--shuffle-text", action="store_true", default=None, help="shuffle the words of a text")

@@ -1,9 +1,9 @@
-"""Train a model that writes sets: any encoder-decoder or causal model of Hugging Face, or a small one from nothing.
+"""Train a model that writes sets: any Hugging Face encoder-decoder or causal model, or a small one from scratch.
 
-By default as the paper does (SETAUG): each example is written in its own order and in others, specific labels before
-the general ones that they imply, with the number of labels in front. The other methods are the paper's baselines; they
-train on the same examples with the same number of updates. During training sets are generated for the dev data; the
-checkpoint with the highest F1 (its mean over the sets) is the one that remains.
+The default is the paper's method (SETAUG): each example is written in its given order and in sampled ones, specific
+labels before the general ones they imply, with the number of labels first. The other methods are the paper's
+baselines; they train on the same examples with the same number of updates. During training, sets are generated for
+the dev data; the checkpoint with the highest mean F1 is kept.
 """
 
 import argparse
@@ -40,11 +40,11 @@ examples:
   setaug train train.jsonl --dev dev.jsonl --model Qwen/Qwen2.5-0.5B-Instruct --lora 16 --learning-rate 2e-4 -o run/
   setaug train train.jsonl --dev dev.jsonl --model t5-base --method seq2seq --learning-rate 5e-4 -o baseline/
   setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base --seeds -o runs/       the paper's three seeds
-  setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base -o run/ --resume       go on after a stop
+  setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base -o run/ --resume       continue after a stop
   accelerate launch --num_processes 8 -m setaug train train.jsonl --model facebook/bart-large -o run/
 """
 
-INTERRUPTED = "go on from the last checkpoint with --resume"
+INTERRUPTED = "continue from the last checkpoint with --resume"
 
 
 _NAMES = {"lora_rank": "lora"}
@@ -54,23 +54,25 @@ _FIXED = ("warmup", "weight_decay", "adam_epsilon")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_input(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="where the model and its record go")
-    parser.add_argument("--dev", metavar="FILE", help="examples to choose the best checkpoint with")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FOLDER", help="output folder for the model and its record"
+    )
+    parser.add_argument("--dev", metavar="FILE", help="examples to select the best checkpoint with")
     parser.add_argument(
         "--model",
         default="tiny",
         metavar="NAME",
-        help="an encoder-decoder or causal model on the Hugging Face hub, a folder, or one from scratch, without a "
-        "download: tiny, mini or base-from-scratch, each also with -no-positions behind, tiny-causal or mini-causal "
-        "[tiny]",
+        help="an encoder-decoder or causal model on the Hugging Face hub, a folder, or a model from scratch (no "
+        "download): tiny, mini or base-from-scratch, each optionally with the suffix -no-positions, tiny-causal or "
+        "mini-causal [tiny]",
     )
-    parser.add_argument("--resume", action="store_true", help="go on with the run in FOLDER from its last checkpoint")
+    parser.add_argument("--resume", action="store_true", help="continue the run in FOLDER from its last checkpoint")
     group = parser.add_argument_group("method")
     group.add_argument(
         "--method",
         choices=tuple(METHODS),
         default="setaug",
-        help=f"what to train on; {describe({name: method.help for name, method in METHODS.items()}, default='setaug')}",
+        help=f"training method; {describe({name: method.help for name, method in METHODS.items()}, default='setaug')}",
     )
     group.add_argument(
         "--size",
@@ -81,14 +83,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_thresholds(group)
     add_written_form(group)
     group.add_argument(
-        "--template", default="{text}", metavar="TEXT", help="the prompt, with {text} where the text goes [{text}]"
+        "--template",
+        default="{text}",
+        metavar="TEXT",
+        help="template of the prompt; {text} is replaced by the text [{text}]",
     )
     group.add_argument(
         "--vocabulary",
         default="closed",
         metavar="closed|open|FILE",
-        help="labels that can be predicted: those of the training data, any text, or also those in FILE, one a line "
-        "[closed]",
+        help="labels that can be predicted: closed: the training labels; open: any text; FILE: the training labels and "
+        "those in FILE, one per line [closed]",
     )
     group = parser.add_argument_group("training")
     add_settings(group, TrainingSettings, names=_NAMES, leave_out=_FIXED)
@@ -97,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs="*",
         metavar="N",
-        help="train once per seed, each into FOLDER/seed-N; without a number the paper's three: "
+        help="train once per seed, into FOLDER/seed-N; without values, the paper's three: "
         + ", ".join(map(str, SEEDS)),
     )
 
@@ -110,7 +115,7 @@ def run(options: argparse.Namespace) -> None:
     with checking_options():
         seeds = _seeds(options)
         for seed in seeds:
-            _make_model(options, seed)  # complain before the first of them is trained, not after
+            _make_model(options, seed)  # check all before training the first
     skipped = _skipped(options)
     train = _read(options, options.input, skipped)
     dev = None if options.dev is None else _read(options, options.dev, skipped)
@@ -131,13 +136,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _check_input(options: argparse.Namespace) -> None:
-    """Raise if several processes would each get a part of what can be read only once."""
+    """Raise if several processes would each read part of a stream."""
     from setaug.models.neural.processes import n_processes
 
     for path in (options.input, options.dev):
         is_stream = path == "-" or (path is not None and Path(path).exists() and not Path(path).is_file())
         if n_processes() > 1 and is_stream:
-            raise UsageError(f"several processes cannot read {path} together; give a file.")
+            raise UsageError(f"several processes cannot share the stream {path}; use a file.")
 
 
 def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
@@ -163,7 +168,7 @@ def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
         random_state=seed,
     ).check()
     if options.patience is not None and options.dev is None:
-        raise ValueError("--patience needs --dev: without it there is no score to watch.")
+        raise ValueError("--patience needs --dev, which provides the score to monitor.")
     return make_model(
         options.method,
         options.model,
@@ -183,7 +188,7 @@ def _skipped(options: argparse.Namespace) -> Any:
 def _read(options: argparse.Namespace, path: str, skipped: Any) -> "list[Example]":
     examples = list(read_input(options, path, skipped=skipped))
     if not examples:
-        raise UsageError(f"{path} holds no example.")
+        raise UsageError(f"{path} contains no examples.")
     return examples
 
 
@@ -194,11 +199,11 @@ def _report(model: "SetModel", folder: Path) -> None:
         f"{record['n_updates']:,} updates in {record['seconds']:.0f} s"
     ]
     if record["best_f1"] is not None:
-        lines.append(f"best mean F1 of the sets generated for the dev data: {record['best_f1']:.3f}")
+        lines.append(f"best mean F1 on the dev data: {record['best_f1']:.3f}")
     counts = {
-        "texts_cut_off": "texts were cut off at --max-source-length",
-        "left_out_targets_too_long": "examples were left out: their labels need more than --max-target-length tokens",
-        "left_out_without_target": "examples were left out: they have no label to write",
+        "texts_cut_off": "texts were truncated at --max-source-length",
+        "left_out_targets_too_long": "examples were skipped: their labels need more than --max-target-length tokens",
+        "left_out_without_target": "examples were skipped: they have no label to write",
         "dev_labels_unseen_in_training": "labels of the dev data are not in the training data",
     }
     lines.extend(f"{record[name]:,} {text}" for name, text in counts.items() if record.get(name))

@@ -53,8 +53,8 @@ def _checked(labels: Collection[str]) -> Collection[str]:
 
 
 def check_same_length(gold: Sequence[object], predicted: Sequence[object]) -> None:
-    """Raise a `ValueError` if there are no true sets, or more or fewer predictions."""
+    """Raise a `ValueError` if there are no true sets, or if the numbers of sets differ."""
     if len(gold) != len(predicted):
         raise ValueError(f"gold and predicted must have the same length, got {len(gold):,} and {len(predicted):,}.")
     if not gold:
-        raise ValueError("there is nothing to score: no examples.")
+        raise ValueError("no examples to score.")

@@ -17,7 +17,7 @@ MACRO = {
     "gold-or-predicted": "{:,} labels in the true or the predicted sets",
     "vocabulary": "{:,} labels of the vocabulary",
 }
-"""What the macro scores are averaged over, in words."""
+"""Descriptions of the labels that macro scores are averaged over."""
 _T = TypeVar("_T")
 
 
@@ -34,7 +34,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return all scores for JSON, without those that were not requested."""
         result: dict[str, Any] = {"sets": asdict(self.sets), "sizes": asdict(self.sizes)}
-        for name in ("agreement", "agreement_within_one"):  # as results that were stored before call it
+        for name in ("agreement", "agreement_within_one"):  # the name in older stored results
             result["sizes"][name] = result["sizes"][name.replace("agreement", "agreement_distinct")]
         if self.keyphrases is not None:
             result["keyphrases"] = asdict(self.keyphrases)
@@ -66,7 +66,7 @@ def evaluate(
     Parameters
     ----------
     gold, predictions
-        Label sets, rows with ``labels`` (and ``id``, ``text``, ``size`` and more, where known), or `Example` and
+        Label sets, rows with ``labels`` (and optionally ``id``, ``text``, ``size`` and more), or `Example` and
         `Prediction` objects. They are matched by id or by position; see `match`.
     macro_over, vocabulary
         Which labels the macro scores are averaged over, as in `score_sets`. Labels outside a given vocabulary count as
@@ -90,7 +90,7 @@ def evaluate(
     examples = [_as_example(one, number) for number, one in enumerate(gold, 1)]
     matched = match(examples, (_as_prediction(one, number) for number, one in enumerate(predictions, 1)))
     if not examples:
-        raise DataError("there is nothing to score: no examples.")
+        raise DataError("no examples to score.")
     vocabulary = None if vocabulary is None else frozenset(vocabulary)
     truths, guesses = [example.labels for example in examples], [prediction.labels for prediction in matched]
     texts = [example.text for example in examples]
@@ -126,7 +126,7 @@ def _read(make: Callable[[], _T], source: str, number: int) -> _T:
 def match(examples: Iterable[Example], predictions: Iterable[Prediction]) -> list[Prediction]:
     """Return predictions in the order of the examples: by id if both have ids, else by position.
 
-    Ids are compared as strings, so that 7 is "7": a CSV file has no numbers.
+    Ids are compared as strings, so 7 equals "7": a CSV file has no numbers.
 
     Examples
     --------
@@ -194,9 +194,9 @@ def _set_lines(scores: SetScores) -> list[str]:
 def _size_lines(scores: SizeScores) -> list[str]:
     return [
         _head("Sizes (%)", "exact", "within 1"),
-        _row("size is the true one", scores.accuracy, scores.accuracy_within_one),
-        _row("as many as generated", scores.agreement_generated, scores.agreement_generated_within_one),
-        _row("as many as distinct", scores.agreement_distinct, scores.agreement_distinct_within_one),
+        _row("accuracy", scores.accuracy, scores.accuracy_within_one),
+        _row("agreement, generated", scores.agreement_generated, scores.agreement_generated_within_one),
+        _row("agreement, distinct", scores.agreement_distinct, scores.agreement_distinct_within_one),
         f"  {scores.n_stated:,} of {scores.n_examples:,} predictions state a size",
         "",
         _head("Format errors (%)", "repeated", "unknown", "malformed"),

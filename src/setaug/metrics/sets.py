@@ -6,7 +6,7 @@ The three kinds of average:
 - *macro* scores each label over all examples, then averages over labels, so rare labels weigh as much as any;
 - *samples* scores each example, then averages over examples.
 
-A division by zero gives 0, with one exception: where the true and the predicted set of an example are both empty, its
+A division by zero gives 0, with one exception: if the true and the predicted set of an example are both empty, its
 precision, recall, F1 and Jaccard are 1.
 """
 
@@ -41,9 +41,9 @@ class SetScores:
     samples_recall: float
     samples_f1: float
     jaccard: float
-    """The mean over examples of: labels in both sets / labels in either."""
+    """The mean over examples of |intersection| / |union|."""
     exact_match: float
-    """The share of examples whose predicted set is the true set."""
+    """The fraction of examples whose predicted set equals the true set."""
     macro_over: MacroOver
     n_macro_labels: int
     """The number of labels that the macro scores are averaged over."""
@@ -57,9 +57,9 @@ class LabelScore:
 
     label: str
     support: int
-    """The number of true sets that hold it."""
+    """The number of true sets that contain it."""
     predicted: int
-    """The number of predicted sets that hold it."""
+    """The number of predicted sets that contain it."""
     precision: float
     recall: float
     f1: float
@@ -78,9 +78,9 @@ def score_sets(
     ----------
     macro_over
         Which labels the macro scores are averaged over. ``gold``: those in some true set, the same for all models.
-        ``gold-or-predicted``: also those in some predicted set, with score 0 if no true set holds them; scikit-learn's
-        default. ``vocabulary``: the given labels. One that no set holds has score 0, so that a small test set cannot
-        reach 1.
+        ``gold-or-predicted``: also those in some predicted set, with score 0 if no true set contains them;
+        scikit-learn's default. ``vocabulary``: the given labels. One that occurs in no set has score 0, so a small test
+        set cannot reach 1.
     vocabulary
         The labels for ``macro_over="vocabulary"``. Other labels still count in all other scores.
 
@@ -160,9 +160,9 @@ def _macro_columns(truth: csr_array, guess: csr_array, macro_over: MacroOver, wa
 
 
 def _pad(truth: csr_array, guess: csr_array) -> tuple[csr_array, csr_array]:
-    """Add a label on the examples where both sets are empty, which makes these count as right, and one on none.
+    """Add a label to the examples with two empty sets, so that they count as correct, and one that no example has.
 
-    With two columns at least, scikit-learn takes a matrix for label sets.
+    scikit-learn treats a matrix with at least two columns as label sets.
     """
     is_empty = (np.diff(truth.indptr) == 0) & (np.diff(guess.indptr) == 0)
     more = csr_array(np.column_stack([is_empty, np.zeros_like(is_empty)]).astype(np.int8))

@@ -1,17 +1,17 @@
-"""Whether the difference between two models is more than chance.
+"""Significance tests for the difference between two models.
 
 Three tests, for a *first* model (the baseline) and a *second* one, on the same examples. Differences are second minus
 first, and one-sided p-values are for the claim that the second is better.
 
-- *Paired permutation*: if the models were alike, their predictions for an example could be exchanged. So they are,
-  at random, example by example; p is the share of exchanges with a difference as large as the observed one. It assumes
-  nothing else, works for any metric, and is the one to report.
-- *Paired bootstrap*: examples are drawn with replacement, and the difference is computed on each draw. The interval is
-  the middle 95 % of these; p is the share at or below 0, so that it agrees with the interval.
-- *Two proportions* (paper, footnote in section 4.1): the one-tailed z test with pooled variance. The paper does not say
-  of which metric. It is offered for the metrics that are proportions: ``exact_match`` (of examples),
+- *Paired permutation*: under the null hypothesis, the two predictions for an example are exchangeable. They are swapped
+  at random, example by example; p is the fraction of permutations with a difference as large as the observed one. It
+  makes no other assumption, works for any metric, and is the one to report.
+- *Paired bootstrap*: examples are resampled with replacement, and the difference is computed on each resample. The
+  interval is the middle 95 % of these; p is the fraction at or below 0, consistent with the interval.
+- *Two proportions* (paper, footnote in section 4.1): the one-tailed z test with pooled variance. The paper does not
+  state the metric. It is available for the metrics that are proportions: ``exact_match`` (of examples),
   ``micro_precision`` (of predicted labels) and ``micro_recall`` (of true labels). It ignores that both models saw the
-  same examples, and that labels of one example are dependent, so it can err in both directions.
+  same examples and that labels of one example are dependent, so it can err in both directions.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -30,11 +30,11 @@ from setaug.registry import check_choice
 Metric: TypeAlias = Literal[
     "micro_f1", "macro_f1", "samples_f1", "jaccard", "exact_match", "micro_precision", "micro_recall"
 ]
-"""The metrics in which models can be compared; each is a field of `SetScores`."""
+"""The metrics that can be compared; each is a field of `SetScores`."""
 
 _Floats: TypeAlias = NDArray[np.float64]
-_BLOCK = 1 << 22  # numbers in one array; larger is not faster
-_TINY = 1e-12  # differences that are equal but for rounding must count as equal
+_BLOCK = 1 << 22  # numbers per array; larger is not faster
+_TINY = 1e-12  # differences that are equal up to rounding count as equal
 _DIVISORS = {"exact_match": None, "micro_precision": 1, "micro_recall": 2}
 """The metrics that are proportions, with the row of the counts that divides; None for the number of examples."""
 
@@ -62,7 +62,7 @@ class PermutationTest:
     p_two_sided: float
     n_rounds: int
     is_exact: bool
-    """Whether all exchanges were tried, not a random sample."""
+    """Whether all permutations were enumerated, not sampled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ def compare_proportions(first_hits: int, first_total: int, second_hits: int, sec
 
 @dataclass(frozen=True, slots=True)
 class PairedScores:
-    """Counts per example, for two models, whose sums over examples decide a metric: what the tests resample."""
+    """Counts per example for two models, whose sums over examples determine a metric; the tests resample them."""
 
     first: _Floats | csr_array
     """A row per count, a column per example."""
@@ -195,7 +195,7 @@ class PairedScores:
             a, b = (_example_counts(truth, guess, metric) for guess in guesses)
             return cls(a, b, _SCORES[metric], _DIVISORS.get(metric))
         wanted = None if macro_over != "vocabulary" else frozenset(vocabulary or ())
-        if wanted is not None:  # the vocabulary's other labels are in no set, and only add to the divisor
+        if wanted is not None:  # other labels of the vocabulary occur in no set, and only add to the divisor
             inside = np.array([number for label, number in columns.items() if label in wanted], np.int64)
             truth, guesses = truth[:, inside], [guess[:, inside] for guess in guesses]
         a, b = (_label_counts(truth, guess) for guess in guesses)
@@ -213,15 +213,15 @@ class PairedScores:
         return float(first[0]), float(second[0])
 
     def bootstrap(self, n_rounds: int = 10_000, *, seed: int = 0) -> BootstrapTest:
-        """Draw examples with replacement.
+        """Resample examples with replacement.
 
-        The macro score of a draw covers the labels in *its* true (or true and predicted) sets.
+        The macro score of a resample covers the labels in *its* true (or true and predicted) sets.
         """
         rng = _generator(seed)
         n = self.n_examples
         found = []
         for size in self._blocks(n_rounds):
-            # How often each example is drawn in each round; rounds are drawn one after the other, whatever the block.
+            # The count of each example per round; rounds are drawn one after the other, whatever the block size.
             draws = rng.integers(n, size=(size, n)) * size + np.arange(size)[:, None]
             times = np.bincount(draws.ravel(), minlength=n * size).reshape(n, size).astype(np.float64)
             found.append(self.score(self.second @ times, n) - self.score(self.first @ times, n))
@@ -240,9 +240,9 @@ class PairedScores:
         )
 
     def permutation(self, n_rounds: int = 10_000, *, seed: int = 0) -> PermutationTest:
-        """Exchange the two models' sets at random, example by example.
+        """Swap the two models' sets at random, example by example.
 
-        If there are at most `n_rounds` possible exchanges, each is tried once and p is exact. Otherwise the observed
+        If there are at most `n_rounds` permutations, each is evaluated once and p is exact. Otherwise the observed
         difference counts as one of the rounds, p = (k + 1) / (n_rounds + 1), so that p is never 0.
         """
         rng = _generator(seed)
@@ -268,7 +268,7 @@ class PairedScores:
         difference = second - first
         one_sided = int(np.count_nonzero(differences >= difference - _TINY))
         two_sided = int(np.count_nonzero(abs(differences) >= abs(difference) - _TINY))
-        extra = 0 if is_exact else 1  # the identity is among all exchanges, or counts as the observed round
+        extra = 0 if is_exact else 1  # the identity is one of the permutations, or counts as the observed round
         return PermutationTest(
             difference=difference,
             p_one_sided=(one_sided + extra) / (done + extra),
@@ -285,7 +285,7 @@ class PairedScores:
         return compare_proportions(*numbers) if numbers[1] and numbers[3] else None
 
     def _blocks(self, n_rounds: int) -> Iterator[int]:
-        """Split rounds into blocks, so that memory is bounded."""
+        """Split rounds into blocks, to bound memory."""
         if n_rounds < 1:
             raise ValueError(f"n_rounds must be at least 1, got {n_rounds}.")
         most = max(1, _BLOCK // max(self.first.shape))
@@ -314,7 +314,7 @@ def _label_counts(truth: csr_array, guess: csr_array) -> csr_array:
 
 
 def _ratio(above: _Floats, below: _Floats | np.float64) -> _Floats:
-    """Divide; where the divisor is 0, so is the dividend, and the score is 0."""
+    """Divide; if the divisor is 0, so is the dividend, and the score is 0."""
     return above / np.maximum(below, 1)
 
 

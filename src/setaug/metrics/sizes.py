@@ -9,29 +9,29 @@ from setaug.predictions import Prediction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeScores:
-    """Scores of set sizes, and the share of predictions with format errors.
+    """Scores of set sizes, and the fraction of predictions with format errors.
 
-    A share covers the predictions that state a size, or record such errors; it is None if there are none.
+    Each fraction is over the predictions that state a size, or record such errors; None if there are none.
     """
 
     n_examples: int
     n_stated: int
     """The number of predictions that state a size."""
     agreement_generated: float | None
-    """The share whose stated size is the number of labels written, repeats included (as the paper counts)."""
+    """The fraction whose stated size is the number of labels written, repeats included (as the paper counts)."""
     agreement_generated_within_one: float | None
     agreement_distinct: float | None
-    """The share whose stated size is the number of distinct labels written."""
+    """The fraction whose stated size is the number of distinct labels written."""
     agreement_distinct_within_one: float | None
     accuracy: float
-    """The share whose size (as stated, else the number of labels) is that of the true set."""
+    """The fraction whose size (as stated, else the number of labels) is that of the true set."""
     accuracy_within_one: float
     repeated: float | None
-    """The share with a repeated label."""
+    """The fraction with a repeated label."""
     unknown: float | None
-    """The share with a label outside the vocabulary."""
+    """The fraction with a label outside the vocabulary."""
     malformed: float | None
-    """The share with a malformed part."""
+    """The fraction with a malformed part."""
 
 
 def score_sizes(
@@ -77,7 +77,7 @@ def score_sizes(
 
 
 def n_generated(prediction: Prediction) -> int | None:
-    """Return how many labels were generated, repeats included; None where it is not known whether there were repeats.
+    """Return the number of generated labels, repeats included; None if repeats were not recorded.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Arrays that the compiled loops share: batches of label sets, and label pairs packed into 64-bit keys."""
+"""Arrays of the compiled loops: batches of label sets, and label pairs packed into 64-bit keys."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def unpack_keys(keys: Keys) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class SetBatch:
-    """Label sets as ids: set i holds ``ids[starts[i]:starts[i + 1]]``; an unknown label has the id -1."""
+    """Label sets as ids: set i is ``ids[starts[i]:starts[i + 1]]``; an unknown label has the id -1."""
 
     starts: Ints
     ids: NDArray[np.int32]
@@ -76,7 +76,7 @@ class SetBatch:
         return SetBatch(self.starts[start : end + 1] - first, self.ids[first:last])
 
     def select(self, chosen: Mask, known: Mask | None = None) -> "SetBatch":
-        """Return the chosen sets, reduced to known labels (a flag per id) where these are given."""
+        """Return the selected sets, reduced to known labels (a flag per id) if given."""
         wanted = np.repeat(chosen, self.sizes)
         if known is not None:
             wanted &= known[self.ids]

@@ -1,7 +1,7 @@
 """Which label goes before which (Algorithm 1, line 3), compared exactly.
 
-Label b is written before label a when ``pmi(a, b) > min_pmi`` and a is more than `min_ratio` times as frequent as b:
-in the difference of the two conditional log-probabilities the joint probability cancels. With n sets, that is
+Label b is written before label a if ``pmi(a, b) > min_pmi`` and a is more than `min_ratio` times as frequent as b: the
+joint probability cancels in the difference of the two conditional log-probabilities. With n sets, that is
 
     n_ab * n > 2**min_pmi * n_a * n_b    and    n_a > min_ratio * n_b
 
@@ -23,7 +23,7 @@ Number: TypeAlias = int | float | Fraction
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Thresholds:
-    """How dependent, and how different in frequency, two labels must be to have a fixed order.
+    """Thresholds of the edge rule: the dependence and the frequency ratio that fix the order of two labels.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Thresholds:
 
 
 def _as_fraction(name: str, value: Number) -> Fraction:
-    """Return a number as it is written: 1.2 is 6/5, so that 6 is not more than 1.2 times 5."""
+    """Return the exact value of a decimal: 1.2 is 6/5, so 6 is not more than 1.2 times 5."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.number):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     try:
@@ -119,7 +119,7 @@ class EdgeTable:
     keys: Keys
     """The edges that are looked up, packed: from the first label to the second."""
     n_both: Ints
-    """How many sets hold both labels of each of these edges."""
+    """The number of sets that contain both labels of each of these edges."""
     cap: float = 0.0
     """Labels of one set whose counts have a product below `cap` have an edge that need not be looked up.
     Zero unless each set occurs in the data that was counted."""

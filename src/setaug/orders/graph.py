@@ -17,18 +17,18 @@ from setaug.registry import DEFAULT_SAMPLER, SAMPLERS, check_choice
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One label is written before another, and why."""
+    """An edge: one label is written before another, and why."""
 
     before: str
     """The more specific label: rarer, and informative about the other."""
     after: str
     """The more general label."""
     n_both: int = field(default=0, compare=False)
-    """How many sets hold both."""
+    """The number of sets that contain both."""
     pmi: float = field(default=inf, compare=False)
     """Their pointwise mutual information, in bits."""
     ratio: float = field(default=inf, compare=False)
-    """How many times as frequent the later label is."""
+    """The frequency of the later label divided by that of the earlier one."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class OrderGraph:
     labels
         The labels, in the given order.
     edges
-        Which label goes before which, without a cycle; Algorithm 1 makes none.
+        Which label goes before which; acyclic, as Algorithm 1 guarantees.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class OrderGraph:
     ) -> "OrderGraph":
         """Return the graph over the whole label space, its edges sorted from frequent to rare.
 
-        With `top`, keep the most frequent edges that together touch at most `top` labels, and drop labels without one.
+        With `top`, keep the most frequent edges over at most `top` labels, and drop labels without an edge.
         """
         thresholds = thresholds or Thresholds()
         if top is None:
@@ -93,14 +93,14 @@ class OrderGraph:
                 kept.update(dict.fromkeys((first, then)))
                 chosen.append(_explained(first, then, statistics))
             elif n_both == 1:
-                break  # the long tail: edges that rest on a single set do not change the picture
+                break  # the long tail: edges from a single set do not change the picture
         return cls(tuple(kept), tuple(chosen))
 
     @classmethod
     def around(
         cls, label: str, statistics: LabelStatistics, thresholds: Thresholds | None = None, *, top: int = 30
     ) -> "OrderGraph":
-        """Return the graph of a label and its most frequent neighbours, at most `top` labels in all.
+        """Return the graph of a label and its most frequent neighbours, at most `top` labels in total.
 
         All edges among these labels are included, not only those of the label.
         """
@@ -122,7 +122,7 @@ class OrderGraph:
 
     @property
     def n_orders(self) -> int | None:
-        """The exact number of orders that the graph allows; None where the graph is too large to count them."""
+        """The exact number of allowed orders; None if the graph is too large to count them."""
         return self._extensions.count
 
     @property
@@ -131,7 +131,7 @@ class OrderGraph:
         return None if self.n_orders is None else log2(self.n_orders)
 
     def allows(self, order: Iterable[str]) -> bool:
-        """Return whether an order holds each label once and breaks no edge."""
+        """Return whether an order contains each label once and respects all edges."""
         names = tuple(order)
         place = {label: at for at, label in enumerate(names)}
         if len(place) != len(names) or place.keys() != set(self.labels):
@@ -141,17 +141,17 @@ class OrderGraph:
     def draw(
         self, n: int = 1, *, seed: int | np.random.Generator = 0, sampler: str = DEFAULT_SAMPLER, distinct: bool = False
     ) -> list[tuple[str, ...]]:
-        """Draw orders that the graph allows.
+        """Sample orders that the graph allows.
 
         Parameters
         ----------
         seed
-            An integer, or a numpy generator to draw one from.
+            An integer, or a numpy generator that draws one.
         sampler
-            ``uniform``: each order with exactly the same probability; ``quick``: as a random topological sort, which is
-            not uniform.
+            ``uniform``: each order with exactly the same probability; ``quick``: random topological sort, which is not
+            uniform.
         distinct
-            Whether no order may repeat before all have occurred.
+            Never repeat an order before all have occurred.
 
         """
         check_choice("sampler", sampler, SAMPLERS)
@@ -161,7 +161,7 @@ class OrderGraph:
 
 
 def strongest_edges(statistics: LabelStatistics, thresholds: Thresholds) -> Iterator[Edge]:
-    """Yield the edges of the label space, the most frequently co-occurring labels first; ties by name."""
+    """Yield the edges of the label space by descending co-occurrence count; ties by name."""
     for _, first, then in _ranked(statistics, thresholds):
         yield _explained(first, then, statistics)
 

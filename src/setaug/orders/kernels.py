@@ -1,9 +1,9 @@
 """The compiled loops: label pairs, and orders for many sets at once.
 
-Each has a plain twin that tests compare it with: `plain_kernels` for what small inputs need, `Stream` for the random
-numbers, `OrderGraph` for the edges, `LinearExtensions` for counts and draws. Sets are flat, as in `SetBatch`.
+Each has a pure Python counterpart that tests compare it to: `plain_kernels` for small inputs, `Stream` for random
+numbers, `OrderGraph` for edges, `LinearExtensions` for counts and samples. Sets are flat, as in `SetBatch`.
 
-Draws are exact: probabilities are ratios of integers, and no random number is rounded.
+Sampling is exact: probabilities are ratios of integers, and no random number is rounded.
 """
 
 from math import log
@@ -27,7 +27,7 @@ ONE = np.uint64(1)
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 MAX_DOWN_SETS = 1 << 16
-"""Sets whose graph has more down-sets are not counted; Huber's sampler draws their orders."""
+"""Graphs with more down-sets are not counted; Huber's sampler samples their orders."""
 LIMB_BITS, LOW_LIMB = np.uint64(32), np.uint64(0xFFFFFFFF)
 MAX_LIMBS = 11
 """64! has 296 bits."""
@@ -92,7 +92,7 @@ def pair_keys(starts, ids):
 
 @njit(cache=True)
 def undecided_keys(starts, ids, bounds, cap):
-    """Return those label pairs, as in `pair_keys`, whose edge depends on how often they co-occur."""
+    """Return the label pairs, as in `pair_keys`, whose edge depends on their joint count."""
     keys = np.empty(1024, np.uint64)
     at = 0
     for i in range(len(starts) - 1):
@@ -268,7 +268,7 @@ def find_twins(before, after, part, size, twins, needs):
 
 @njit(cache=True)
 def find_down_sets(twins, needs, n_groups, masks, follows, slots, stamps, stamp):
-    """List the down-sets of a component, one for all that differ only by twins.
+    """List the down-sets of a component, merging those that differ only by labels with the same neighbours.
 
     ``follows[s, g]`` becomes the index of down-set s with one more label of group g, or -1. Returns the number of
     down-sets, or -1 if there is no room for all.
@@ -278,7 +278,7 @@ def find_down_sets(twins, needs, n_groups, masks, follows, slots, stamps, stamp)
     n_labels = 0
     for g in range(n_groups):
         n_labels += count_bits(twins[g])
-    mask_of_slots = uint64(min(len(slots), 1 << min(n_labels + 2, 40)) - 1)  # a small table stays in the cache
+    mask_of_slots = uint64(min(len(slots), 1 << min(n_labels + 2, 40)) - 1)  # a small table stays in cache
     masks[0] = uint64(0)
     n_sets = 1
     at = 0
@@ -316,7 +316,7 @@ def add_multiple(total, number, times, n_limbs):
 
 @njit(cache=True)
 def subtract(total, number, n_limbs):
-    """Subtract a large integer from another; return False, and change nothing, if that is smaller."""
+    """Subtract a large integer from another; return False, without a change, if the other is smaller."""
     for k in range(n_limbs - 1, -1, -1):
         if total[k] != number[k]:
             if total[k] < number[k]:
@@ -354,7 +354,7 @@ def below_large(state, bound, n_limbs, drawn):
 
 @njit(cache=True)
 def limbs_for(size):
-    """Return the number of limbs that ``size!`` needs; one, of 64 bits, where that is enough."""
+    """Return the number of limbs of ``size!``; one limb of 64 bits if that suffices."""
     return 1 if size <= 20 else int(LOG2_FACTORIALS[size] / 32) + 2
 
 
@@ -388,9 +388,9 @@ def log2_large(number, n_limbs):
 
 @njit(cache=True)
 def draw_counted(state, size, twins, n_groups, masks, follows, ways, members, at_group, drawn, share, order):
-    """Draw an order of a component whose orders are counted."""
+    """Sample an order of a component whose orders are counted."""
     n_limbs = limbs_for(size)
-    # Groups are drawn, not labels: twins take the positions of their group in a random order.
+    # Groups are sampled, not labels: the labels of a group take its positions in a random order.
     at = 0
     for g in range(n_groups):
         at_group[g] = at
@@ -448,7 +448,7 @@ def bound_step(before, line, bound, n_placed, at, coin):
 
 @njit(cache=True, inline="always")
 def below_shifted(state, bound, shift):
-    """Draw as `below` does, with a known shift."""
+    """Draw an integer as `below` does, with a precomputed shift."""
     while True:
         state[0] += GOLDEN
         value = mix(state[0]) >> shift
@@ -458,21 +458,21 @@ def below_shifted(state, bound, shift):
 
 @njit(cache=True)
 def draw_huber(state, before, line, order):
-    """Draw a uniformly random order that the graph allows, without counting (Huber 2006).
+    """Sample a uniformly random allowed order without counting (Huber 2006).
 
     Coupling from the past for the chain that swaps neighbours. The bounding line follows every run of the chain
     at once: when each of its positions has a label, all runs have met. `line` is any allowed order.
     """
     size = len(line)
     bound = np.empty(size, np.int64)
-    n_steps = int(1.3 * size**3 * log(size)) + 1  # nine times in ten the runs meet in fewer, whatever the graph
+    n_steps = int(1.3 * size**3 * log(size)) + 1  # in nine cases of ten the runs meet earlier, for any graph
     depth = 0
-    n_choices = uint64(2 * size - 2)  # a position, and heads or tails
+    n_choices = uint64(2 * size - 2)  # a position and a coin
     shift = uint64(64)
     while ONE << (uint64(64) - shift) < n_choices:
         shift -= ONE
     starts = np.empty(64, np.uint64)
-    # Go back further and further, with fresh coins, until the runs from there meet.
+    # Start further and further in the past, with fresh coins, until all runs coalesce.
     while True:
         starts[depth] = state[0]
         bound[:] = -1
@@ -489,7 +489,7 @@ def draw_huber(state, before, line, order):
         depth += 1
     order[:] = bound
     after = state[0]
-    # Then follow the one state that all runs share through the later blocks, with the coins of each.
+    # Then follow the common state through the later blocks, with their coins.
     for block in range(depth - 1, -1, -1):
         state[0] = starts[block]
         bound[:] = -1
@@ -507,14 +507,14 @@ def draw_huber(state, before, line, order):
 
 @njit(cache=True)
 def draw_uncounted(state, labels, part, size, bounds, after, order):
-    """Draw an order of a component that has too many down-sets to count."""
+    """Sample an order of a component with too many down-sets to count."""
     members = np.empty(size, np.int64)
     own_counts = np.empty(size, np.int64)
     for k in range(size):
         members[k] = lowest_bit(part)
         part &= part - ONE
         own_counts[k] = bounds[labels[members[k]], 0]
-    by_count = members[np.argsort(own_counts)]  # from rare to frequent, as all edges go
+    by_count = members[np.argsort(own_counts)]  # from rare to frequent, like all edges
     before = np.empty((size, size), np.bool_)
     for h in range(size):
         for k in range(size):
@@ -527,7 +527,7 @@ def draw_uncounted(state, labels, part, size, bounds, after, order):
 
 @njit(cache=True)
 def draw_quick(state, before, size, order):
-    """Draw an order by a random topological sort: quick, not uniform."""
+    """Sample an order by a random topological sort: quick, not uniform."""
     written = uint64(0)
     for at in range(size):
         n_free = 0
@@ -617,9 +617,9 @@ def draw_topological(
 ):
     """Fill `orders` as `draw_random` does, with orders that each set's graph allows.
 
-    Also fill, for each set, its number of edges and the log2 of the number of allowed orders: nan where the graph has
-    too many down-sets to count, `LEFT_OUT` where the orders are left unfilled. That is so for large sets, and for
-    distinct orders that cannot be counted or are drawn the quick way, which may never reach some of them.
+    Also fill, for each set, its number of edges and the log2 of the number of allowed orders: nan if the graph has too
+    many down-sets to count, `LEFT_OUT` if the orders are left unfilled. This applies to large sets, and to distinct
+    orders that cannot be counted or come from the quick sampler, which may never reach some of them.
     """
     most = MAX_LISTED
     for i in range(len(starts) - 1):
@@ -709,7 +709,7 @@ def draw_topological(
                 if quick:
                     draw_quick(state, before, size, order)
                 else:
-                    # A uniform interleaving of the components, each in a uniformly drawn order.
+                    # A uniform interleaving of the components, each in a uniformly sampled order.
                     for p in range(n_parts):
                         low, at = part_start[p], set_start[p]
                         own_order = part_order[low : part_start[p + 1]]

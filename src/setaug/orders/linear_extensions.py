@@ -1,8 +1,8 @@
-"""Count and draw the orders that a graph allows (its linear extensions).
+"""Count and sample the orders that a graph allows (its linear extensions).
 
 The paper's proposal is uniform over these orders. A random topological sort (repeatedly picking any label whose
-predecessors are written) is not: with edges a -> b and a -> c and a free label d, it draws ``d a b c`` with probability
-1/4 and ``a b c d`` with 1/12, instead of 1/8 each. Both samplers are here, as *uniform* and *quick*.
+predecessors are written) is not: with edges a -> b and a -> c and a free label d, it returns ``d a b c`` with
+probability 1/4 and ``a b c d`` with 1/12, instead of 1/8 each. Both samplers are here, as *uniform* and *quick*.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ import numpy as np
 from setaug.orders.rng import Stream
 
 MAX_STATES = 50_000
-"""Connected graphs with more down-sets than this are not counted; their orders are still drawn uniformly."""
+"""Connected graphs with more down-sets than this are not counted; their orders are still sampled uniformly."""
 MAX_LABELS = 300
 """Connected graphs with more labels than this are not counted (the recursion is one call deep per label)."""
 _MAX_TRIES = 1000
@@ -28,8 +28,8 @@ class _TooManyError(Exception):
 class LinearExtensions:
     """The orders of ``range(size)`` in which i comes before j for each edge (i, j).
 
-    Counting is dynamic programming over down-sets, with two exact shortcuts: connected components are counted apart
-    and interleaved, and labels with the same neighbours are interchangeable.
+    Counting is dynamic programming over down-sets, with two exact shortcuts: connected components are counted
+    separately and interleaved, and labels with the same neighbours are interchangeable.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class LinearExtensions:
 
     @cached_property
     def count(self) -> int | None:
-        """The exact number of orders; None where there are too many down-sets to count them."""
+        """The exact number of orders; None if there are too many down-sets to count them."""
         parts = [self._count_part(part) for part in self._parts]
         if any(part is None for part in parts):
             return None
@@ -64,7 +64,7 @@ class LinearExtensions:
         return total
 
     def draw(self, stream: Stream) -> list[int]:
-        """Draw an order uniformly, exactly."""
+        """Sample an order exactly uniformly."""
         drawn = [
             self._draw_whole(part, stream) if self._count_part(part) is not None else self._draw_uncounted(part, stream)
             for part in self._parts
@@ -72,7 +72,7 @@ class LinearExtensions:
         return self._shuffle_twins(_interleave(drawn, stream), stream)
 
     def draw_quick(self, stream: Stream) -> list[int]:
-        """Draw an order by a random topological sort, which is not uniform."""
+        """Sample an order by a random topological sort, which is not uniform."""
         order: list[int] = []
         left = (1 << self._size) - 1
         while left:
@@ -82,7 +82,7 @@ class LinearExtensions:
         return order
 
     def draw_many(self, n: int, stream: Stream, *, quick: bool = False, distinct: bool = False) -> list[list[int]]:
-        """Draw n orders; distinct ones do not repeat before all have occurred."""
+        """Sample n orders; distinct ones do not repeat before all have occurred."""
         draw = self.draw_quick if quick else self.draw
         orders: list[list[int]] = []
         since = n_tries = 0
@@ -100,7 +100,7 @@ class LinearExtensions:
         return orders
 
     def _another(self, seen: list[list[int]], stream: Stream) -> list[int] | None:
-        """Draw one of the orders not seen yet, if all can be listed."""
+        """Sample one of the orders not seen yet, if all can be enumerated."""
         if self.count is None or self.count > _MAX_LISTED:
             return None
         unseen = [order for order in self if order not in seen]
@@ -149,7 +149,7 @@ class LinearExtensions:
         try:
             return self._count(part)
         except _TooManyError:
-            self._max_states = 0  # the next try would fail as well, only later
+            self._max_states = 0  # another attempt would also fail, only later
             return None
 
     def _count(self, left: int) -> int:
@@ -215,7 +215,7 @@ class LinearExtensions:
         return [members[k] for k in order]
 
     def _shuffle_twins(self, order: list[int], stream: Stream) -> list[int]:
-        """Shuffle interchangeable labels, which were drawn as one, among their positions."""
+        """Shuffle interchangeable labels, which were sampled as one, among their positions."""
         for members, _, _ in self._twins:
             places = [at for at, i in enumerate(order) if members >> i & 1]
             shuffled = list(_bits(members))

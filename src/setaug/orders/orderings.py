@@ -22,9 +22,9 @@ from setaug.registry import DEFAULT_SAMPLER, ORDERINGS, SAMPLERS, check_choice
 
 Positions: TypeAlias = NDArray[np.int32]
 MAX_UNIFORM = 200
-"""Sets with a larger connected component than this are drawn the quick way: uniform draws take too long."""
+"""Sets with a larger connected component use the quick sampler: uniform sampling takes too long."""
 _MAX_STATES = 10_000
-"""Large sets with more down-sets than this are drawn without counting, which would take longer."""
+"""Large sets with more down-sets are sampled without counting, which would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class OrderBatch:
     n_edges: Ints
     """The number of edges that constrain each set."""
     log2_orders: Floats
-    """The log2 of the number of orders that each set allows; nan where the set is too large to count them."""
+    """The log2 of the number of allowed orders of each set; nan if the set is too large to count them."""
     n_rushed: int = 0
-    """How many sets were too large for uniform draws and were drawn the quick way."""
+    """The number of sets that were too large for uniform sampling and used the quick sampler."""
 
 
 class Ordering(Protocol):
@@ -54,16 +54,16 @@ class Ordering(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OrderingInputs:
-    """What an ordering may be made from."""
+    """The arguments for creating an ordering."""
 
     labels: list[str]
     """The labels; the position of a label is its id. Empty for orderings that do not need names."""
     edges: EdgeTable
     sampler: str = DEFAULT_SAMPLER
     distinct: bool = False
-    """Whether the orders of a set must differ as long as there are different ones."""
+    """Whether an order may repeat only after all others of the set have occurred."""
     is_plain: bool = False
-    """Whether to draw in plain Python, without compiling anything; the orders are the same."""
+    """Whether to sample in plain Python, without compilation; the orders are the same."""
 
 
 def make_ordering(
@@ -83,7 +83,7 @@ def make_ordering(
 
 
 def load_kernels(is_plain: bool) -> Any:
-    """Import the loops over label sets: compiled, or their plain twins."""
+    """Import the loops over label sets: compiled or in plain Python."""
     return import_module("setaug.orders.plain_kernels" if is_plain else "setaug.orders.kernels")
 
 
@@ -103,7 +103,7 @@ class TopologicalOrdering:
         return load_kernels(self.is_plain).hash_keys(self.edges.keys)
 
     def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
-        """Draw orders, uniformly or the quick way."""
+        """Sample orders with the chosen sampler."""
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
         n_edges, log2_orders = np.empty(len(batch), np.int64), np.empty(len(batch))
         found = OrderBatch(positions, n_edges, log2_orders)
@@ -130,7 +130,7 @@ class TopologicalOrdering:
         return OrderBatch(positions, n_edges, log2_orders, n_rushed)
 
     def _draw_large(self, batch: SetBatch, at: int, stream: Stream, found: OrderBatch) -> bool:
-        """Fill the orders of one set that the compiled loop left out; return whether it had to be rushed."""
+        """Fill the orders of one set that the compiled loop left out; return whether the quick sampler was used."""
         start, end = batch.starts[at], batch.starts[at + 1]
         kernels = load_kernels(self.is_plain)
         is_edge = kernels.list_edges(batch.ids[start:end], self.edges.bounds, self.edges.cap, self._table)
@@ -154,7 +154,7 @@ class RandomOrdering:
     is_plain: bool = False
 
     def orders(self, batch: SetBatch, n_orders: int, *, seed: int, first_index: int) -> OrderBatch:
-        """Draw orders at random."""
+        """Sample random orders."""
         draw_random = load_kernels(self.is_plain).draw_random
         positions = np.empty((n_orders, len(batch.ids)), np.int32)
         draw_random(batch.starts, np.uint64(seed % (1 << 64)), first_index, self.distinct, positions)
@@ -174,34 +174,34 @@ class FixedOrdering:
         """Return the same order `n_orders` times."""
         in_order = np.arange(len(batch.ids))
         if self.ranks is not None:
-            ranks = np.append(self.ranks, len(self.ranks))[batch.ids]  # the id -1 finds the last
+            ranks = np.append(self.ranks, len(self.ranks))[batch.ids]  # the id -1 indexes the last
             in_order = np.lexsort((ranks, np.repeat(np.arange(len(batch)), batch.sizes)))
         positions = (in_order - batch.first_positions).astype(np.int32)
         return OrderBatch(np.tile(positions, (n_orders, 1)), np.zeros(len(batch), np.int64), np.zeros(len(batch)))
 
 
 def topological(inputs: OrderingInputs) -> Ordering:
-    """Make the ordering ``topological``."""
+    """Return the ordering ``topological``."""
     return TopologicalOrdering(inputs.edges, inputs.sampler, inputs.distinct, is_plain=inputs.is_plain)
 
 
 def topological_reversed(inputs: OrderingInputs) -> Ordering:
-    """Make the ordering ``reversed``."""
+    """Return the ordering ``reversed``."""
     return TopologicalOrdering(inputs.edges, inputs.sampler, inputs.distinct, reverse=True, is_plain=inputs.is_plain)
 
 
 def random(inputs: OrderingInputs) -> Ordering:
-    """Make the ordering ``random``."""
+    """Return the ordering ``random``."""
     return RandomOrdering(inputs.distinct, inputs.is_plain)
 
 
 def frequency(inputs: OrderingInputs) -> Ordering:
-    """Make the ordering ``frequency``."""
+    """Return the ordering ``frequency``."""
     ranks = np.empty(len(inputs.labels), np.int64)
     ranks[frequency_order(inputs.labels, inputs.edges.bounds[:, 0])] = np.arange(len(ranks))
     return FixedOrdering(ranks)
 
 
 def given(inputs: OrderingInputs) -> Ordering:
-    """Make the ordering ``given``."""
+    """Return the ordering ``given``."""
     return FixedOrdering()

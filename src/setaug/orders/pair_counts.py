@@ -1,6 +1,6 @@
-"""Counts of label pairs, also of more than fit into memory.
+"""Counts of label pairs, even if they do not fit into memory.
 
-What does not fit is spilled to a temporary file as runs of sorted, distinct keys with their counts. The runs are merged
+The excess is spilled to a temporary file as runs of sorted, distinct keys with their counts. The runs are merged
 when the counts are read.
 """
 
@@ -14,13 +14,13 @@ import numpy as np
 from setaug.orders.arrays import Ints, Keys
 
 _MAX_PENDING = 1 << 22
-"""How many keys are kept unsorted before they are added up (32 MB)."""
+"""Number of unsorted keys to collect before they are aggregated (32 MB)."""
 MAX_IN_MEMORY = 1 << 23
-"""How many distinct keys are kept in memory before they become a run (128 MB, twice that while adding up)."""
+"""Number of distinct keys in memory before they become a run (128 MB, twice that during aggregation)."""
 _MERGED = 1 << 21
-"""About how many keys of all runs together are in memory during a merge."""
+"""Approximate number of keys of all runs in memory during a merge."""
 _PART = 1 << 18
-"""The largest part that `SpillingPairCounts.parts` yields: its reader may need some ten numbers per key."""
+"""Maximum size of a part of `SpillingPairCounts.parts`: its consumer may need about ten numbers per key."""
 _Table: TypeAlias = tuple[Keys, Ints]
 
 
@@ -29,7 +29,7 @@ def _empty() -> _Table:
 
 
 class PairCounts:
-    """Counts of label pairs (packed keys) in memory, from a table sorted by key or from nothing."""
+    """Counts of label pairs (packed keys) in memory, initially empty or from a table sorted by key."""
 
     def __init__(self, keys: Keys | None = None, counts: Ints | None = None) -> None:
         self._table = _empty() if keys is None or counts is None else (keys, counts)
@@ -37,7 +37,7 @@ class PairCounts:
         self._n_pending = 0
 
     def add(self, keys: Keys) -> None:
-        """Count keys, with repetitions."""
+        """Count keys, which may repeat."""
         self._pending.append(keys)
         self._n_pending += len(keys)
         if self._n_pending > max(_MAX_PENDING, len(self._table[0]) // 2):
@@ -85,7 +85,7 @@ class SpillingPairCounts(PairCounts):
         runs = [*self._runs, _Run.write(self._file, *in_memory)]
         size = max(1, _MERGED // len(runs))
         while heads := [head for run in runs if len((head := run.head(size))[0])]:
-            # Up to the smallest last key, nothing can be left that is not in one of the heads.
+            # Up to the smallest last key, all keys are in the heads.
             last = min(keys[-1] for keys, _ in heads)
             merged = _empty()
             for run in runs:
@@ -111,7 +111,7 @@ class _Run:
         return cls(file, start, len(keys))
 
     def head(self, size: int) -> _Table:
-        """Return the next `size` keys that were not taken yet, or what is left."""
+        """Return the next `size` keys, or the rest."""
         missing = min(size - len(self.ahead[0]), self.n_keys - self.n_read)
         if missing > 0:
             self.file.seek(self.start + 8 * self.n_read)
@@ -131,7 +131,7 @@ class _Run:
 
 
 def _cut(keys: Keys, counts: Ints) -> Iterator[_Table]:
-    """Cut a table into parts; an empty one into one empty part."""
+    """Split a table into parts; an empty one into one empty part."""
     for start in range(0, max(len(keys), 1), _PART):
         yield keys[start : start + _PART], counts[start : start + _PART]
 

@@ -1,6 +1,6 @@
-"""The loops of `kernels` in plain Python, for small inputs: the same orders, and nothing is compiled.
+"""The loops of `kernels` in plain Python, for small inputs: the same orders without compilation.
 
-The functions have the same names and arguments. What takes too long here is handed to the compiled loops.
+The functions have the same names and arguments. Slow cases are passed on to the compiled loops.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,14 +17,14 @@ from setaug.orders.rng import Stream
 MAX_LISTED = 5
 """Up to this set size, all orders of all graphs are listed once."""
 MAX_BITS = 64
-"""Larger sets are left to `LinearExtensions`: here, labels are the bits of one integer."""
+"""Larger sets use `LinearExtensions`: here, labels are the bits of one integer."""
 MAX_QUICK_DOWN_SETS = 1 << 10
-"""With the quick sampler, sets whose graph has more down-sets are not counted."""
+"""With the quick sampler, graphs with more down-sets are not counted."""
 LEFT_OUT = -1.0
 _MAX_STEPS = 1 << 16
-"""After visiting this many down-sets (about half a second), the rest is left to the compiled loops."""
+"""After visiting this many down-sets (about half a second), the rest is passed on to the compiled loops."""
 _MAX_WORD = 20
-"""The orders of a larger component may not fit into 64 bits; the compiled loops draw from them another way."""
+"""The orders of a larger component may not fit into 64 bits; the compiled loops sample them differently."""
 
 LOG2 = np.log2(np.maximum(np.arange(factorial(MAX_LISTED) + 1), 1))
 LOG2_FACTORIALS = np.array([lgamma(size + 1.0) / log(2.0) for size in range(MAX_BITS + 1)])
@@ -35,7 +35,7 @@ def small_tables() -> tuple[Ints, Ints, NDArray[np.int8]]:
     """Return the allowed orders of each graph over at most `MAX_LISTED` labels.
 
     Labels are sorted so that edges go from left to right; bit ``j * (j - 1) / 2 + i`` of a graph is the edge from i to
-    j. Returns, by number of labels and graph, where its orders start and how many there are, and the orders of all.
+    j. Returns, by number of labels and graph, the start and the number of its orders, and the orders of all graphs.
     """
     n_graphs = 1 << MAX_LISTED * (MAX_LISTED - 1) // 2
     first, n_ways = np.zeros((MAX_LISTED + 1, n_graphs), np.int64), np.zeros((MAX_LISTED + 1, n_graphs), np.int64)
@@ -58,7 +58,7 @@ def small_tables() -> tuple[Ints, Ints, NDArray[np.int8]]:
 
 
 def undecided_keys(starts: Ints, ids: NDArray[np.int32], bounds: Ints, cap: float) -> Keys:
-    """Return the label pairs, smaller id * 2**32 + larger id, whose edge depends on how often they co-occur."""
+    """Return the label pairs, smaller id * 2**32 + larger id, whose edge depends on their joint count."""
     ends, labels, limits = starts.tolist(), ids.tolist(), bounds.tolist()
     keys = []
     for start, end in pairwise(ends):
@@ -102,7 +102,7 @@ def list_edges(labels: NDArray[np.int32], bounds: Ints, cap: float, table: froze
 
 
 def _draw_many(n_orders: int, n_different: int | None, draw: Callable[[], list[int]]) -> list[list[int]]:
-    """Draw orders; where the number of different ones is given, none is repeated before all have occurred."""
+    """Sample orders; if the number of distinct ones is given, none repeats before all have occurred."""
     orders: list[list[int]] = []
     for j in range(n_orders):
         order = draw()
@@ -185,7 +185,7 @@ class _Listed:
         self, labels: list[int], is_edge: _Edges, first_listed: Ints, n_listed: Ints, listed: NDArray[np.int8]
     ) -> None:
         self.size = size = len(labels)
-        self.by_count = sorted(range(size), key=lambda at: is_edge.count(labels[at]))  # as all edges go
+        self.by_count = sorted(range(size), key=lambda at: is_edge.count(labels[at]))  # like all edges
         pairs = [(i, j) for j in range(size) for i in range(j)]  # in the order of the graph's bits
         of_pair = [is_edge(labels[self.by_count[i]], labels[self.by_count[j]]) for i, j in pairs]
         self.graph = sum(1 << bit for bit, is_one in enumerate(of_pair) if is_one)
@@ -195,11 +195,11 @@ class _Listed:
         self.rows = listed[first : first + n_ways, :size]
 
     def draw(self, stream: Stream) -> list[int]:
-        """Draw an order uniformly."""
+        """Sample an order uniformly."""
         return [self.by_count[k] for k in self.rows[stream.below(len(self.rows))]]
 
     def draw_quick(self, stream: Stream) -> list[int]:
-        """Draw an order by a random topological sort."""
+        """Sample an order by a random topological sort."""
         before = [self.graph >> (k * (k - 1) // 2) & ((1 << k) - 1) for k in range(self.size)]
         return [self.by_count[k] for k in _draw_quick(before, stream)]
 
@@ -227,19 +227,19 @@ class _Counted:
                 self.log2_orders += part.log2_ways - float(LOG2_FACTORIALS[len(members)])
 
     def draw(self, stream: Stream) -> list[int]:
-        """Draw an order uniformly: an interleaving of the components, each in an order drawn for it."""
+        """Sample an order uniformly: an interleaving of the components, each in a sampled order."""
         drawn = [iter(part.draw(stream)) for part in self.parts]
         tags = [at for at, part in enumerate(self.parts) for _ in range(part.size)]
         stream.shuffle(tags)
         return [next(drawn[tag]) for tag in tags]
 
     def draw_quick(self, stream: Stream) -> list[int]:
-        """Draw an order by a random topological sort."""
+        """Sample an order by a random topological sort."""
         return _draw_quick(self.before, stream)
 
 
 class _Part:
-    """A connected component of an order graph, and its down-sets where there is room for them.
+    """A connected component of an order graph, and its down-sets if there is room for them.
 
     Labels with the same neighbours form a group; down-sets that differ only within groups are one.
     """
@@ -252,7 +252,7 @@ class _Part:
         self.groups = list(groups.values())
         self.masks: list[int] = []
         self.follows: list[list[tuple[int, int, int]]] = []
-        """Per down-set: a group with a free label, how many it has left, and the down-set with one of them more."""
+        """Per down-set: a group with a free label, the number of labels left, and the down-set with one more."""
         self.ways: list[int] = []
         self.log2_ways = nan
         if self.size > 1 and self._find_down_sets([need for need, _ in groups], room):
@@ -288,7 +288,7 @@ class _Part:
         self.log2_ways = float(np.log2(value))
 
     def draw(self, stream: Stream) -> list[int]:
-        """Draw an order uniformly."""
+        """Sample an order uniformly."""
         if self.size == 1:
             return list(self.groups[0])
         queues = [list(group) for group in self.groups]

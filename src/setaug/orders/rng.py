@@ -1,7 +1,7 @@
 """Random numbers that depend only on a seed and an example's index.
 
 Each example draws from its own stream, so its orders do not depend on threads, batches or the engine. The generator is
-SplitMix64; ``kernels.py`` has the compiled twin of `Stream`.
+SplitMix64; ``kernels.py`` has the compiled version of `Stream`.
 """
 
 from typing import TypeVar

@@ -102,12 +102,12 @@ class LabelStatistics:
 
     @property
     def counts(self) -> Ints:
-        """How many sets hold each label, by id."""
+        """The number of sets that contain each label, by id."""
         return self._counts
 
     @property
     def pairs(self) -> tuple[Ints, Ints, Ints]:
-        """The label pairs that occur, as three arrays: the two ids, and how many sets hold both."""
+        """The label pairs that occur, as three arrays: the two ids, and the number of sets that contain both."""
         pairs, counts = self._pair_table.sorted()
         return *unpack_keys(pairs), counts
 
@@ -118,12 +118,12 @@ class LabelStatistics:
         return [(labels[at], int(self._counts[at])) for at in ranked]
 
     def count(self, label: str) -> int:
-        """Return how many sets hold a label."""
+        """Return the number of sets that contain a label."""
         at = self._ids.get(label)
         return 0 if at is None else int(self._counts[at])
 
     def pair_count(self, a: str, b: str) -> int:
-        """Return how many sets hold both of two different labels."""
+        """Return the number of sets that contain both of two different labels."""
         if a not in self._ids or b not in self._ids:
             return 0
         low, high = sorted((self._ids[a], self._ids[b]))
@@ -161,14 +161,14 @@ class LabelStatistics:
             return NotImplemented
         return self._canonical() == other._canonical()
 
-    __hash__ = None  # type: ignore[assignment]  # it changes as it counts
+    __hash__ = None  # type: ignore[assignment]  # mutable
 
     def __repr__(self) -> str:
         n_pairs = len(self._pair_table.sorted()[0])
         return f"LabelStatistics(n_sets={self.n_sets}, n_labels={len(self._ids)}, n_pairs={n_pairs})"
 
     def _canonical(self) -> dict[str, object]:
-        """Return the counts in a form that does not depend on the order of counting."""
+        """Return the counts in a canonical form, independent of the order of counting."""
         labels = sorted(self._ids)
         place = np.empty(len(labels), np.int64)
         place[[self._ids[label] for label in labels]] = np.arange(len(labels))
@@ -190,13 +190,13 @@ class LabelStatistics:
 
     @classmethod
     def load(cls, path: str | Path) -> "LabelStatistics":
-        """Read counts that `save` wrote."""
+        """Read counts written by `save`."""
         try:
             with open_input(path) as stream:
                 saved = orjson.loads(stream.read())
             return cls._from_saved(saved)
         except (*BROKEN_ARCHIVE, KeyError, OverflowError, TypeError, ValueError) as error:
-            raise FileError(f"{path} does not hold valid label statistics ({type(error).__name__}).") from None
+            raise FileError(f"{path} does not contain valid label statistics ({type(error).__name__}).") from None
 
     @classmethod
     def _from_saved(cls, saved: dict[str, Any]) -> "LabelStatistics":

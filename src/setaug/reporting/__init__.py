@@ -1,1 +1,1 @@
-"""Reports for people: self-contained HTML pages and pictures of order graphs, from one builder and one style sheet."""
+"""Reports: self-contained HTML pages and pictures of order graphs, from one builder and one style sheet."""

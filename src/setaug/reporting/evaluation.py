@@ -17,9 +17,9 @@ from setaug.reporting.html import MAX_LABEL, MAX_TEXT, element, facts, join, lab
 from setaug.reporting.page import Section, page
 
 _PAIRS, _MAP, _MAX_SIZE, _FLAWED, _MARKED, _BRIEF = 20, 12, 12, 5, 40, 24
-"""The most confusions listed, labels in the matrix, sizes told apart, errors of a kind, labels of a set, and characters
-of a label in the matrix."""
-_SIGNS = {"right": "✓", "missing": "○", "superfluous": "✗"}
+"""Maximum numbers: confusions listed, labels in the matrix, sizes distinguished, errors of a kind, labels of a set, and
+characters of a label in the matrix."""
+_SIGNS = {"right": "✓", "missing": "○", "extra": "✗"}
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,13 @@ def evaluation_page(
     Parameters
     ----------
     predictions
-        In the order of the examples; see `match`.
+        Predictions in the order of the examples; see `match`.
     names
         The names of the examples and of the predictions, such as their file names.
     vocabulary
         The known labels, as in `evaluate`.
     top
-        The largest number of labels to list.
+        Maximum number of labels to list.
     worst
         The number of examples to show, the worst first.
 
@@ -116,7 +116,7 @@ def _set_scores(sets: SetScores) -> Markup:
 def _whole_scores(sets: SetScores) -> Markup:
     rows = [
         ("Jaccard (labels in both sets / labels in either)", percent(sets.jaccard)),
-        ("exact match (the set is the true one)", percent(sets.exact_match)),
+        ("exact match (the set equals the true set)", percent(sets.exact_match)),
     ]
     return table("Sets as a whole, in per cent", ["score", "mean over examples"], rows)
 
@@ -144,11 +144,11 @@ def _labels(scores: Sequence[LabelScore], top: int) -> Section:
         )
         for score in shown
     ]
-    caption = f"The labels that most true sets hold: {len(shown):,} of {len(scores):,}"
+    caption = f"The most frequent labels in the true sets: {len(shown):,} of {len(scores):,}"
     if len(shown) == len(scores):
-        caption = f"All {len(scores):,} labels, those in most true sets first"
+        caption = f"All {len(scores):,} labels, the most frequent in the true sets first"
     header = ["label", "true sets", "predicted sets", "precision (%)", "recall (%)", "F1 (%)"]
-    return Section("labels", "Label by label", [table(caption, header, rows, sortable=True)] if rows else [])
+    return Section("labels", "Scores by label", [table(caption, header, rows, sortable=True)] if rows else [])
 
 
 def _confusions(
@@ -166,12 +166,12 @@ def _confusions(
     ]
     intro = element(
         "p",
-        "In each example, each missing label is combined with each superfluous one. A frequent combination may be two "
-        "labels that the model confuses, or just two frequent labels.",
+        "Within each example, every missing label is paired with every extra one. A frequent pair may be two labels "
+        "that the model confuses, or just two frequent labels.",
     )
     listed = table(
         f"The most frequent confusions: {len(pairs):,} of {found.counts.nnz:,}{' or more' if found.is_cut else ''}",
-        ["missing", "written instead", "examples", "all that miss it", "all that have it"],
+        ["missing", "written instead", "examples", "all that miss it", "support"],
         rows,
         names=2,
         sortable=True,
@@ -191,15 +191,15 @@ def _confusions(
 
 
 def _sizes(scores: SizeScores, cases: Sequence[_Case]) -> Section:
-    rows = [("size is the true one", percent(scores.accuracy), percent(scores.accuracy_within_one))]
+    rows = [("accuracy (the true size)", percent(scores.accuracy), percent(scores.accuracy_within_one))]
     if scores.n_stated:
         for what, exact, near in (
-            ("as generated", scores.agreement_generated, scores.agreement_generated_within_one),
-            ("as distinct", scores.agreement_distinct, scores.agreement_distinct_within_one),
+            ("generated labels", scores.agreement_generated, scores.agreement_generated_within_one),
+            ("distinct labels", scores.agreement_distinct, scores.agreement_distinct_within_one),
         ):
-            rows.append((f"as many labels {what}", percent(exact), percent(near)))
+            rows.append((f"agreement with {what}", percent(exact), percent(near)))
     parts = [
-        table("Sizes, in per cent of the predictions", ["what", "exact", "within 1"], rows),
+        table("Sizes, in per cent of the predictions", ["the predicted size", "exact", "within 1"], rows),
         element(
             "p",
             f"{scores.n_stated:,} of {scores.n_examples:,} predictions state a size; otherwise the number of labels is "
@@ -246,7 +246,7 @@ def _flaws(scores: SizeScores, predictions: Sequence[Prediction], vocabulary: Co
         which = join((label(flaw) + f" ({n:,})" for flaw, n in often), ", ")
         if told:
             rows.append((name, which or "-", f"{sum(map(bool, told)):,} of {len(told):,}", percent(share)))
-    header = ["written", "most often", "predictions", "share (%)"]
+    header = ["written", "most often", "predictions", "fraction (%)"]
     parts = [table("Predictions with format errors", header, rows, names=2)] if rows else []
     if len(rows) < len(kinds):
         missing = f"The predictions do not record {'other ' if rows else ''}format errors."
@@ -279,7 +279,7 @@ def _example(case: _Case) -> Markup:
         element("h3", *name),
         element("blockquote", element("bdi", shorten(case.example.text, MAX_TEXT), dir="auto")),
         element("p", f"True ({len(truth):,}): ", _set(truth, guess, "missing")),
-        element("p", f"Predicted ({len(guess):,}{stated}): ", _set(guess, truth, "superfluous")),
+        element("p", f"Predicted ({len(guess):,}{stated}): ", _set(guess, truth, "extra")),
     )
 
 

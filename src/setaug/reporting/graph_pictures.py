@@ -1,8 +1,8 @@
 """Pictures of order graphs (Algorithm 1, lines 1 to 6): Graphviz, Mermaid and SVG.
 
-All three draw the transitive reduction: an edge that follows from others is left out, so that a chain looks like a
-chain. The SVG is a layered drawing: columns by the longest path to a label without successors, order by barycentre
-sweeps, heights by least squares. It is self-contained: no script, no font, no identifiers that could clash.
+All three draw the transitive reduction: edges implied by others are omitted, so that a chain looks like a chain. The
+SVG is a layered drawing: columns by the longest path to a label without successors, order by barycentre sweeps,
+heights by least squares. It is self-contained: no script, no font, no identifiers that could clash.
 """
 
 import re
@@ -79,7 +79,7 @@ def to_mermaid(graph: OrderGraph) -> str:
 def to_svg(graph: OrderGraph, *, with_style: bool = True) -> Markup:
     """Return the graph as an SVG picture: specific labels on the left, general ones on the right.
 
-    An arrow goes from the label that is written first to the later one, the thicker the more sets hold both. Labels
+    An arrow goes from the label that is written first to the later one, the thicker the more sets contain both. Labels
     without an edge are in their own block on the left. A page of `reporting.page` has the style already.
     """
     place, kept = _reduced(graph)
@@ -93,7 +93,7 @@ def to_svg(graph: OrderGraph, *, with_style: bool = True) -> Markup:
     notes += [_text(MARGIN + free_width / 2, foot, "no fixed order")] if free else []
     notes += _axis(left, left + width, foot) if drawn else []
     if len({edge.n_both for edge in kept}) > 1:
-        notes.append(_text(left + width / 2, foot := foot + 20, "thicker: more sets hold both"))
+        notes.append(_text(left + width / 2, foot := foot + 20, "thicker: more sets contain both"))
     wide, high = ceil(left + (width if place else 100) + MARGIN), ceil(foot + MARGIN)
     about = (
         f"{len(place)} labels, the specific ones on the left, the general ones on the right. Each of {len(kept)} "
@@ -134,7 +134,7 @@ def _reduced(graph: OrderGraph) -> tuple[dict[str, int], list[Edge]]:
 def _why(edge: Edge) -> str:
     facts = []
     if edge.n_both:
-        facts.append("1 set holds both" if edge.n_both == 1 else f"{edge.n_both:,} sets hold both")
+        facts.append("1 set contains both" if edge.n_both == 1 else f"{edge.n_both:,} sets contain both")
     if isfinite(edge.pmi):
         facts.append(f"pmi {edge.pmi:.1f} bits")
     if isfinite(edge.ratio):

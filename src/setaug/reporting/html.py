@@ -7,9 +7,9 @@ from math import ceil
 from markupsafe import Markup
 
 MAX_LABEL = 120
-"""Labels are cut to this number of characters."""
+"""Labels are truncated to this number of characters."""
 MAX_TEXT = 600
-"""Texts are cut to this number of characters."""
+"""Texts are truncated to this number of characters."""
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ROW, _LETTER, _LONGEST, _NUMBER = 22, 8, 140, 110  # pixels of a bar chart; a phone is 360 wide
 
@@ -54,7 +54,7 @@ def label(name: str) -> Markup:
 
 
 def shorten(text: str, most: int) -> str:
-    """Cut a text to a number of characters, and say so.
+    """Truncate a text to a number of characters, and mark it.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Show a share in per cent; a dash for None.
+    """Format a fraction in per cent; a dash for None.
 
     Examples
     --------
@@ -83,16 +83,16 @@ def facts(values: Mapping[str, str]) -> Markup:
 
 
 def scroll_box(content: Markup, name: str) -> Markup:
-    """Return a box that scrolls where the screen is narrow, also by keyboard."""
+    """Return a box that scrolls on a narrow screen, also by keyboard."""
     return element("div", content, class_="scroll", tabindex=0, role="region", aria_label=name)
 
 
 def table(
     caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], *, names: int = 1, sortable: bool = False
 ) -> Markup:
-    """Return a table whose first `names` columns hold names and whose other columns hold numbers.
+    """Return a table whose first `names` columns are names and whose other columns are numbers.
 
-    A reader may sort a `sortable` table and search its rows, if scripts are allowed.
+    A `sortable` table can be sorted and searched, if scripts are enabled.
     """
     sides = ["name" if at < names else None for at in range(len(header))]
     head = [element("th", name, scope="col", class_=side) for name, side in zip(header, sides, strict=True)]
@@ -109,7 +109,7 @@ def matrix(
     show: Callable[[str], str] = str,
     upright: bool = False,
 ) -> Markup:
-    """Return a square matrix of counts, the larger the darker. Long names of columns are set `upright`."""
+    """Return a square matrix of counts, larger counts darker. Long column names can be set `upright`."""
     counts = [[count(i, j) for j in range(len(names))] for i in range(len(names))]
     most = max((n for row in counts for n in row), default=0) or 1
     head = [element("th", corner, scope="col", class_="name"), *(element("th", show(n), scope="col") for n in names)]
@@ -125,7 +125,7 @@ def _cell(content: str, side: str | None) -> Markup:
 
 
 def _shaded(n: int, most: int, *, is_same: bool) -> Markup:
-    shade = f"--shade:{(n / most) ** 0.5:.2f}" if n else None  # a root, so that small counts differ from none
+    shade = f"--shade:{(n / most) ** 0.5:.2f}" if n else None  # a square root, so that small counts differ from zero
     return element("td", f"{n:,}" if n else "·", class_="same" if is_same else None, style=shade)
 
 
@@ -136,7 +136,7 @@ def _table(caption: str, head: Iterable[Markup], body: Iterable[Iterable[Markup]
 
 
 def bars(title: str, values: Sequence[tuple[str, int]]) -> Markup:
-    """Return a bar chart with the number and the share of each value.
+    """Return a bar chart with the number and the fraction of each value.
 
     Examples
     --------

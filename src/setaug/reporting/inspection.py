@@ -25,14 +25,14 @@ def inspection_page(found: Inspection, name: str, *, top: int = 30, seed: int = 
     name
         The name of the data, such as its file name.
     top
-        The largest number of labels to draw, and of labels and edges to list.
+        Maximum number of labels to draw, and of labels and edges to list.
     seed
-        The seed for the orders of the example sets.
+        Seed for the orders of the example sets.
 
     """
     title = f"Label sets of {shorten(name, MAX_LABEL)}"
     if not found.n_sets:
-        return page(title, [element("p", "There are no examples in it.")], [])
+        return page(title, [element("p", "No examples.")], [])
     sections = [_sets(found), _labels(found, top), _graph(found, top), _orders(found), _examples(found, seed)]
     answer = []
     if found.diagnosis:
@@ -48,7 +48,7 @@ def _sets(found: Inspection) -> Section:
         facts(
             {
                 "sets": f"{found.n_sets:,}",
-                "different labels": f"{found.n_labels:,}",
+                "distinct labels": f"{found.n_labels:,}",
                 "labels per set": f"{found.mean_size:.2f}",
                 "sizes": f"{sizes[0]} to {sizes[-1]:,}",
                 "with two labels or more": f"{n_several / found.n_sets:.1%}",
@@ -57,7 +57,7 @@ def _sets(found: Inspection) -> Section:
         bars("Number of sets by number of labels", _binned(found.sizes)),
     ]
     if found.n_repeated:
-        parts.append(element("p", f"{found.n_repeated:,} labels were repeated within their set, and merged."))
+        parts.append(element("p", f"{found.n_repeated:,} duplicate labels within a set were merged."))
     if found.skipped.count:
         parts.append(element("p", f"{found.skipped.count:,} invalid lines were skipped."))
     return Section("sets", "The sets", parts)
@@ -77,7 +77,7 @@ def _labels(found: Inspection, top: int) -> Section:
     rows = [(label(name), f"{n:,}", f"{n / found.n_sets:.1%}") for name, n in shown]
     caption = f"The most frequent labels: {len(shown):,} of {found.n_labels:,}"
     once = element("p", f"{found.n_once:,} labels occur in one set only.")
-    listed = table(caption, ["label", "sets that hold it", "share of sets"], rows, sortable=True)
+    listed = table(caption, ["label", "sets", "fraction of sets"], rows, sortable=True)
     return Section("labels", "The labels", [listed, once] if shown else [])
 
 
@@ -85,9 +85,9 @@ def _graph(found: Inspection, top: int) -> Section:
     thresholds = found.thresholds
     rule = element(
         "p",
-        "A label is written before another where the two depend on each other (pointwise mutual information, pmi, "
+        "A label is written before another if the two depend on each other (pointwise mutual information, pmi, "
         f"above {float(thresholds.min_pmi):g} bits) and the other is more than {float(thresholds.min_ratio):g} times "
-        "as frequent: specific labels before the general ones that they imply. This gives "
+        "as frequent: specific labels before the general ones they imply. This gives "
         f"{found.n_edges:,} edges among the {found.n_pairs:,} label pairs that co-occur in some set.",
     )
     graph = found.graph(top=top)
@@ -96,8 +96,8 @@ def _graph(found: Inspection, top: int) -> Section:
     drawn = f"The {len(graph.labels):,} labels of the most frequent edges."
     edges = list(islice(strongest_edges(found.statistics, thresholds), max(top, 0)))
     listed = table(
-        f"The most frequent edges, and why: {len(edges):,} of {found.n_edges:,}",
-        ["before", "after", "sets that hold both", "pmi (bits)", "times as frequent"],
+        f"The most frequent edges, with reasons: {len(edges):,} of {found.n_edges:,}",
+        ["before", "after", "sets with both", "pmi (bits)", "times as frequent"],
         [(label(e.before), label(e.after), f"{e.n_both:,}", f"{e.pmi:.2f}", f"{e.ratio:.1f}") for e in edges],
         names=2,
         sortable=True,
@@ -110,7 +110,7 @@ def _graph(found: Inspection, top: int) -> Section:
 
 
 def _picture(graph: OrderGraph, name: str) -> Markup:
-    """Draw a graph in a box that scrolls; its labels are cut, but stay distinct."""
+    """Draw a graph in a scrollable box; its labels are truncated, but stay distinct."""
     names = {
         long: long if len(long) <= MAX_LABEL else f"{at}: {shorten(long, MAX_LABEL)}"
         for at, long in enumerate(graph.labels, 1)
@@ -126,21 +126,18 @@ def _orders(found: Inspection) -> Section:
         ("label pairs in sets with a fixed order", f"{found.n_constrained_pairs:,}", f"{share:.1%}"),
     ]
     kept, whole = found.mean_log2_orders, found.mean_log2_all_orders
-    text = (
-        f"The mean log2 of the number of orders that a set allows is {kept:.2f}; were all orders allowed, it would be "
-        f"{whole:.2f}."
-    )
+    text = f"The mean log2 of the number of orders that a set allows is {kept:.2f}, of {whole:.2f} without the graph."
     if isfinite(kept) and max(kept, whole) < 60:
-        text += f" In the geometric mean that is {2**kept:,.1f} of {2**whole:,.1f} orders."
+        text += f" As geometric means, these are {2**kept:,.1f} of {2**whole:,.1f} orders."
     return Section(
         "orders",
-        "Orders that the sets allow",
-        [table("What the graph constrains", ["what", "number", "share"], rows), element("p", text)],
+        "Allowed orders",
+        [table("What the graph constrains", ["what", "number", "fraction"], rows), element("p", text)],
     )
 
 
 def _examples(found: Inspection, seed: int) -> Section:
-    intro = element("p", "Small sets that the graph constrains most, each with orders drawn for it.")
+    intro = element("p", "The small sets that the graph constrains most, each with sampled orders.")
     shown = [_example(found.graph(labels), at, seed) for at, labels in enumerate(found.example_sets, 1)]
     return Section("examples", "Examples", [intro, *shown] if shown else [])
 
@@ -163,9 +160,9 @@ def _diagnosis(diagnosis: Diagnosis) -> Section:
         element("p", diagnosis.sentence),
         element(
             "p",
-            "Measured on the labels alone, before any training: small models of label sequences are fitted to one part "
-            "of the sets and compared on the other, with the labels in different orders. Fewer bits mean that the sets "
-            "are easier to predict. The texts are not used, so a model that reads them may gain more or less.",
+            "Measured on the labels alone, before any training: small models of label sequences, one per ordering, are "
+            "fitted to one part of the sets and compared on the rest. Fewer bits mean that the sets are easier to "
+            "predict. The texts are not used, so a model that reads them may gain more or less.",
         ),
     ]
     if diagnosis.scores:

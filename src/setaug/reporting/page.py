@@ -1,4 +1,4 @@
-"""A whole page: head, style, sections and a small script that sorts tables. Without the script nothing is missing."""
+"""A whole page: head, style, sections and a small script that sorts tables. The page is complete without the script."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Section:
     """The anchor for links within the page."""
     heading: str
     parts: Sequence[Markup]
-    """The content; a section without content is left out."""
+    """The content; a section without content is omitted."""
 
 
 def page(title: str, about: Sequence[Markup], sections: Sequence[Section]) -> str:

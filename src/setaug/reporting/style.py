@@ -84,7 +84,7 @@ article { border: 1px solid var(--line); border-radius: 6px; padding: 0.25rem 1r
 blockquote { margin: 0.4rem 0; white-space: pre-line }
 .mark { display: inline-block; border: 1px solid; border-radius: 4px; padding: 0 0.4rem; margin: 0.1rem 0 }
 .mark.right { color: var(--good) } .mark.missing { color: var(--miss); border-style: dashed }
-.mark.superfluous { color: var(--bad); border-style: double; border-width: 3px }
+.mark.extra { color: var(--bad); border-style: double; border-width: 3px }
 .told { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap }
 footer { margin: 3rem 0 1rem; font-size: 0.9rem }
 thead button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer;

@@ -1,4 +1,4 @@
-"""Files behind an address such as ``s3://bucket/train.jsonl``, through fsspec."""
+"""Remote files with an address such as ``s3://bucket/train.jsonl``, through fsspec."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,12 +9,12 @@ from typing import Any
 from setaug.errors import FileError, SetAugError
 
 _COMMITTING = frozenset({"s3", "s3a", "gs", "gcs"})
-"""Stores that publish a file on commit; elsewhere a file is written under another name, and moved."""
+"""Stores that publish a file on commit; elsewhere a file is written under a temporary name and moved."""
 _LOCAL = ("file://", "local://")
 
 
 def is_address(path: str | Path) -> bool:
-    """Return whether a file lies behind an address; ``file://`` is a path of this machine.
+    """Return whether a path is the address of a remote file; ``file://`` is a local path.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def filesystem(path: str | Path) -> tuple[Any, str]:
 
 @contextmanager
 def as_file_errors(verb: str, path: str | Path) -> Iterator[None]:
-    """Turn any error into a `FileError`: each store raises errors of its own."""
+    """Convert any error into a `FileError`: each store raises its own types."""
     try:
         yield
     except SetAugError:
@@ -66,7 +66,7 @@ def as_file_errors(verb: str, path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def read_address(path: str | Path) -> Iterator[Any]:
-    """Open a file behind an address for reading its bytes."""
+    """Open a remote file for reading bytes."""
     with as_file_errors("read", path):
         system, name = filesystem(path)
         stream = system.open(name, "rb")
@@ -76,7 +76,7 @@ def read_address(path: str | Path) -> Iterator[Any]:
 
 @contextmanager
 def write_address(path: str | Path) -> Iterator[Any]:
-    """Open a file behind an address for writing; it appears once it is complete."""
+    """Open a remote file for an atomic write."""
     with as_file_errors("write", path):
         system, name = filesystem(path)
         protocols = [system.protocol] if isinstance(system.protocol, str) else system.protocol

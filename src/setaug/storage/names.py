@@ -1,4 +1,4 @@
-"""What the name of a file says, and which names mean the same file."""
+"""File names: the format by suffix, and whether two names mean the same file."""
 
 import os
 import re
@@ -25,7 +25,7 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 def kind_of(path: str | Path) -> str:
-    """Return the kind of a file by its name; a standard stream or a device is JSONL.
+    """Return the format of a file by its suffix; standard streams and devices are JSONL.
 
     Examples
     --------
@@ -41,13 +41,13 @@ def kind_of(path: str | Path) -> str:
     if kind is None:
         raise FileError(
             f"{path}: cannot tell the kind of file from its name; expected a suffix among "
-            f"{', '.join(_SUFFIXES)}, followed by .gz or .zst if it is compressed."
+            f"{', '.join(_SUFFIXES)}, optionally followed by .gz or .zst."
         )
     return kind
 
 
 def has_kind(path: str | Path) -> bool:
-    """Return whether a file's name says what kind of data it holds."""
+    """Return whether a file has a known suffix."""
     try:
         kind_of(path)
     except FileError:
@@ -75,10 +75,9 @@ def display_name(path: str | Path) -> str:
 
 
 def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """Raise `FileError` if an output would replace an input, by whatever spelling, or another output.
+    """Raise `FileError` if an output would replace an input, under any spelling, or another output.
 
-    Data must not be written into a folder that is an input either: it would be read as one the next time. None is
-    ignored.
+    Data must not be written into an input folder either: the next run would read it. None is ignored.
     """
     sources = {_canonical(path): path for path in inputs if path is not None and str(path) != "-"}
     targets: set[str] = set()
@@ -95,7 +94,7 @@ def check_outputs(outputs: Iterable[str | Path | None], inputs: Iterable[str | P
             if target == source or _is_same_file(target, source):
                 raise FileError(f"the output would replace the input {spelled}; choose another name.")
             if has_kind(target) and target.startswith(source.rstrip("/") + "/"):
-                raise FileError(f"the output would lie among the input in {spelled}; choose another place.")
+                raise FileError(f"the output would be inside the input folder {spelled}; choose another folder.")
         if target in targets:
             raise FileError(f"{path} would be written twice; choose another name.")
         targets.add(target)
@@ -111,7 +110,7 @@ def _check_descriptor(descriptor: int, sources: Mapping[str, str | Path]) -> Non
 
 
 def _canonical(path: str | Path) -> str:
-    """Return one spelling for all spellings of a path or an address."""
+    """Return the canonical form of a path or an address."""
     place = str(path)
     if is_address(path):
         system, name = filesystem(path)

@@ -18,7 +18,7 @@ from setaug.storage.addresses import is_address, local_path, read_address
 from setaug.storage.names import display_name
 
 BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
-"""What reading a damaged compressed file raises."""
+"""Errors raised by damaged compressed files."""
 
 
 _PACKED = 1 << 11
@@ -26,7 +26,7 @@ _PACKED = 1 << 11
 
 
 class _ZstandardReader(io.RawIOBase):
-    """A decompressing reader that, unlike the library's own, notices a truncated file."""
+    """A decompressing reader that, unlike the library's own, detects a truncated file."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
@@ -43,7 +43,7 @@ class _ZstandardReader(io.RawIOBase):
             packed = packed or self._raw.read(_PACKED)
             if not packed:
                 if not self._frame.eof:
-                    raise EOFError("it ends in the middle")
+                    raise EOFError("unexpected end of file")
                 return 0
             if self._frame.eof:
                 self._frame = zstandard.ZstdDecompressor().decompressobj()
@@ -86,7 +86,7 @@ def _archive(raw: Any, path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_stored(path: str | Path) -> Iterator[Any]:
-    """Open a file for reading its bytes as they are stored, compressed or not."""
+    """Open a file for reading its raw bytes, without decompression."""
     if is_address(path):
         with read_address(path) as stream:
             yield stream
@@ -103,7 +103,7 @@ def open_stored(path: str | Path) -> Iterator[Any]:
 def open_again(path: str | Path) -> Iterator[Callable[[], AbstractContextManager[BinaryIO]]]:
     """Yield a function that opens a file from its start each time it is called.
 
-    What can be read only once (standard input, a pipe) is copied to a temporary file first.
+    Streams (standard input, a pipe) are copied to a temporary file first.
     """
     if is_address(path) or Path(local_path(path)).is_file():
         yield lambda: open_input(path)

@@ -29,9 +29,9 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for an atomic write of bytes, compressed by suffix.
 
     The bytes go to a temporary file in the same folder. At the end it is synced to the disk and renamed; after an error
-    it is removed. A lock refuses a second writer of the same file. The mode of a file that is replaced is kept, and a
-    symbolic link stays a link. What is no regular file (a device, a pipe), or is open already (``-`` for standard
-    output, ``/dev/fd/3``), is written to directly.
+    it is removed. A lock refuses a second writer of the same file. The mode of a replaced file is kept, and a
+    symbolic link stays a link. Anything but a regular file (a device, a pipe), and a file that is already open (``-``
+    for standard output, ``/dev/fd/3``), is written directly.
     """
     suffix = Path(path).suffix.lower()
     if str(path) == "-":
@@ -63,14 +63,14 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replacing(target: Path, path: str | Path) -> Iterator[io.FileIO]:
-    """Open a temporary file beside a target; rename it at the end, or remove it after an error."""
+    """Open a temporary file next to a target; rename it at the end, or remove it after an error."""
     beside = target.with_name(_hidden(target.name, f".{secrets.token_hex(8)}{_PART}"))
-    try:  # around all of it: a signal may come as soon as the file is there
+    try:  # around all of it: a signal may arrive as soon as the file exists
         with _write_errors(path):
             raw = io.FileIO(beside, "xb", opener=_create)
             _take_mode(raw, target)
         with raw:
-            with io.FileIO(os.dup(raw.fileno()), "wb") as written:  # its writer closes it, and then it is synced
+            with io.FileIO(os.dup(raw.fileno()), "wb") as written:  # closed by its writer, then synced
                 yield written
             with _write_errors(path):
                 os.fsync(raw.fileno())
@@ -88,7 +88,7 @@ def _create(path: str, flags: int) -> int:
 
 
 def _take_mode(raw: io.FileIO, target: Path) -> None:
-    """Copy the mode, and where allowed the owner, of the file that is replaced."""
+    """Copy the mode and, if permitted, the owner of the replaced file."""
     with suppress(FileNotFoundError):
         before = target.stat()
         with suppress(PermissionError):
@@ -98,7 +98,7 @@ def _take_mode(raw: io.FileIO, target: Path) -> None:
 
 @contextmanager
 def _write_errors(path: str | Path) -> Iterator[None]:
-    """Turn the system's errors into a `FileError` with the name that the caller gave the file."""
+    """Convert system errors into a `FileError` with the caller's name of the file."""
     try:
         yield
     except OSError as error:
@@ -107,7 +107,7 @@ def _write_errors(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def _disk_errors(path: str | Path) -> Iterator[None]:
-    """Report a disk that is full; other errors may come from what the caller reads."""
+    """Convert errors of a full disk into a `FileError`; other errors may come from the caller's reads."""
     try:
         yield
     except OSError as error:
@@ -117,7 +117,7 @@ def _disk_errors(path: str | Path) -> Iterator[None]:
 
 
 def sync_folder(folder: str | Path) -> None:
-    """Sync the entries of a folder to the disk, where the system can do that."""
+    """Sync the entries of a folder to the disk, if the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -140,25 +140,25 @@ def sync_tree(folder: str | Path) -> None:
 def locked(target: Path, name: str | Path) -> Iterator[None]:
     """Lock a file or a folder for writing; raise `FileError` if another run holds it.
 
-    The lock is a hidden file beside the target, removed at the end. Temporary files of the target that are found while
-    it is held were left by runs that were killed, and are removed.
+    The lock is a hidden file next to the target, removed at the end. Temporary files of the target that exist while it
+    is held are leftovers of killed runs, and are removed.
 
     Parameters
     ----------
     name
-        What messages call the target.
+        Name of the target in messages.
 
     """
     path = target.with_name(_hidden(target.name, ".lock"))
     descriptor = None
-    try:  # around all of it: a signal may come as soon as the file is there
+    try:  # around all of it: a signal may arrive as soon as the file exists
         with _write_errors(name):
             while True:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, 0o666)
                 is_held = _lock(descriptor, name)
                 if _is_linked(path, descriptor):
                     break
-                os.close(descriptor)  # its last holder has removed it meanwhile
+                os.close(descriptor)  # its last holder has removed it
                 descriptor = None
         if is_held:
             _remove_parts(target)
@@ -168,7 +168,7 @@ def locked(target: Path, name: str | Path) -> Iterator[None]:
 
 
 def _release(path: Path, descriptor: int | None) -> None:
-    """Remove a lock unless another process holds it; a signal may have come before its descriptor was known."""
+    """Remove a lock unless another process holds it; a signal may have arrived before its descriptor was known."""
     with suppress(OSError, FileError):
         opened = os.open(path, os.O_RDWR | _NO_FOLLOW) if descriptor is None else descriptor
         try:
@@ -180,7 +180,7 @@ def _release(path: Path, descriptor: int | None) -> None:
 
 
 def _is_linked(path: Path, descriptor: int) -> bool:
-    """Return whether a path still names an open file."""
+    """Return whether a path still refers to an open file."""
     try:
         return path.stat().st_ino == os.fstat(descriptor).st_ino
     except FileNotFoundError:
@@ -188,7 +188,7 @@ def _is_linked(path: Path, descriptor: int) -> bool:
 
 
 def _lock(descriptor: int, name: str | Path) -> bool:
-    """Lock an open file until it is closed; return False where the system has no locks."""
+    """Lock an open file until it is closed; return False if the system has no locks."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:
@@ -196,7 +196,7 @@ def _lock(descriptor: int, name: str | Path) -> bool:
     try:
         flock(descriptor, LOCK_EX | LOCK_NB)
     except BlockingIOError:
-        raise FileError(f"another run is writing to {name}; wait for it, or use another place.") from None
+        raise FileError(f"another run is writing to {name}; wait for it, or choose another name.") from None
     except OSError:
         return False
     return True
@@ -211,7 +211,7 @@ def _remove_parts(target: Path) -> None:
 
 
 def _hidden(name: str, ending: str) -> str:
-    """Return the name of a hidden file that belongs to another; a name that would be too long is hashed."""
+    """Return the name of a hidden file that belongs to another; long names are hashed."""
     is_long = len(os.fsencode(name)) > 200
     return f".{hashlib.sha256(os.fsencode(name)).hexdigest() if is_long else name}{ending}"
 
@@ -240,7 +240,7 @@ def appending_lines(path: Path, *, begins: bytes) -> Iterator[Callable[[bytes], 
     Parameters
     ----------
     begins
-        The prefix of each line. A file with other lines is left alone; a last line that was truncated is dropped.
+        The prefix of each line. A file with other lines is refused; a truncated last line is dropped.
 
     """
     try:
@@ -255,7 +255,7 @@ def appending_lines(path: Path, *, begins: bytes) -> Iterator[Callable[[bytes], 
         *lines, rest = stream.read().split(b"\n")
         for number, line in enumerate([*lines, rest] if rest else lines, start=1):
             if not (line.startswith(begins) or (line is rest and begins.startswith(rest))):
-                raise FileError(f"line {number} of {path} is not what this command writes; name another place.")
+                raise FileError(f"line {number} of {path} was not written by this command; choose another name.")
         stream.truncate(sum(map(len, lines)) + len(lines))
 
         def add(line: bytes) -> None:

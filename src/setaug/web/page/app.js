@@ -1,4 +1,4 @@
-// The explorer: asks the server for everything, and only draws.
+// The explorer: fetches everything from the server, and only renders.
 const $ = (id) => document.getElementById(id);
 const PAGE = 10, BARS = 24;
 const state = { data: null, around: null, offset: 0, label: null, model: null, limits: {}, example: null };
@@ -13,12 +13,12 @@ async function ask(path, { method = "GET", body, headers = {} } = {}) {
   }
   if (!response.ok) {
     const told = await response.json().catch(() => ({}));
-    throw new Error(told.error ?? `the server says ${response.status}.`);
+    throw new Error(told.error ?? `the server returned status ${response.status}.`);
   }
   return response;
 }
 
-// One request of a kind at a time: what is asked meanwhile is asked once more at the end, as things are then.
+// One request of a kind at a time: requests made meanwhile are merged into one at the end, with the latest state.
 function latest(kind, work) {
   const slot = running[kind] ??= { again: false, done: null };
   if (slot.done) {
@@ -55,7 +55,7 @@ async function trying(work, { quiet = false } = {}) {
     await work();
     if (!quiet) say("");
   } catch (error) {
-    say(error instanceof TypeError && error.message.includes("fetch") ? "the server does not answer." : error.message, true);
+    say(error instanceof TypeError && error.message.includes("fetch") ? "the server does not respond." : error.message, true);
   }
 }
 
@@ -125,7 +125,7 @@ async function open(found) {
 
 async function upload(file) {
   if (file.size > state.limits.upload_bytes) {
-    say(`${file.name} is too large; at most ${number(state.limits.upload_bytes / 1048576)} MB are taken.`, true);
+    say(`${file.name} is too large; the limit is ${number(state.limits.upload_bytes / 1048576)} MB.`, true);
     return;
   }
   say(`reading ${file.name} …`);
@@ -158,11 +158,11 @@ const showNumbers = () => latest("numbers", async () => {
   const found = await json(address("statistics", { diagnosis: false }));
   const shown = {
     "sets": number(found.n_sets),
-    "different labels": number(found.n_labels),
-    "labels a set": number(found.mean_size, 2),
+    "distinct labels": number(found.n_labels),
+    "labels per set": number(found.mean_size, 2),
     "edges": number(found.n_edges),
     "sets with an edge": share(found.n_constrained_sets, found.n_sets),
-    "orders allowed (mean log2)": number(found.mean_log2_orders, 2),
+    "allowed orders (mean log2)": number(found.mean_log2_orders, 2),
     "all orders (mean log2)": number(found.mean_log2_all_orders, 2),
   };
   const ids = ["n_sets", "n_labels", "mean_size", "n_edges", "n_constrained_sets", "mean_log2_orders", "mean_log2_all_orders"];
@@ -182,10 +182,10 @@ const showGraph = () => latest("graph", async () => {
   const found = await json(address("graph", { ...around, top: innerWidth < 600 ? 16 : 30 }));
   draw($("graph"), found.svg, look);
   center($("graph"));
-  const what = state.around === null ? "The strongest edges" : `Around “${state.around}”`;
+  const what = state.around === null ? "The strongest edges" : `Neighbours of “${state.around}”`;
   $("shown").textContent = found.edges.length
-    ? `${what}: ${found.labels.length} labels, ${found.edges.length} edges. Choose a label to see what is around it.`
-    : `${what}: no label has a fixed place at these thresholds.`;
+    ? `${what}: ${found.labels.length} labels, ${found.edges.length} edges. Select a label to see its neighbours.`
+    : `${what}: no edges at these thresholds.`;
   $("whole").hidden = state.around === null;
 });
 
@@ -205,7 +205,7 @@ function tellHelp(diagnosis) {
   $("sentence").dataset.verdict = diagnosis.verdict;
   const head = element("thead");
   const names = element("tr");
-  names.append(...["ordering", "bits a set", "against random orders", "95 % interval"].map((name) => {
+  names.append(...["ordering", "bits per set", "difference to random", "95 % interval"].map((name) => {
     const cell = element("th", name);
     cell.scope = "col";
     return cell;
@@ -263,7 +263,7 @@ $("search").addEventListener("change", () => trying(async () => {
   const wanted = $("search").value;
   if (!wanted) return;
   await search();
-  if (!state.hits.length) throw new Error(`no label has “${wanted}” in it.`);
+  if (!state.hits.length) throw new Error(`no label contains “${wanted}”.`);
   await look(state.hits[0]); // the label of that name, or the most frequent one that has it in it
 }, { quiet: true }));
 
@@ -301,7 +301,7 @@ const showOrders = () => latest("orders", async () => {
 });
 
 function countOrders({ labels, n_orders }) {
-  if (n_orders === null) return "more orders than can be counted.";
+  if (n_orders === null) return "too many orders to count.";
   const all = labels.reduce((product, _, at) => product * BigInt(at + 1), 1n);
   const allowed = BigInt(n_orders);
   return `${allowed.toLocaleString("en")} of ${all.toLocaleString("en")} orders ${allowed === 1n ? "is" : "are"} allowed.`;
@@ -319,7 +319,7 @@ const showExamples = () => latest("examples", async () => {
   const found = await json(address("examples", { ...filter, offset: state.offset, limit: PAGE }));
   const which = state.label === null ? "" : ` with the label “${state.label}”`;
   const last = Math.min(state.offset + PAGE, found.n);
-  $("examples-about").textContent = found.n ? `${number(state.offset + 1)} to ${number(last)} of ${number(found.n)}${which}. Choose one to see its orders.` : `none${which}`;
+  $("examples-about").textContent = found.n ? `${number(state.offset + 1)} to ${number(last)} of ${number(found.n)}${which}. Select one to see its orders.` : `none${which}`;
   $("examples").replaceChildren(...found.examples.map((example) => {
     const item = element("li");
     const button = element("button");
@@ -420,12 +420,12 @@ $("predict").addEventListener("submit", (event) => {
       const writes = state.model.kind === "generator";
       const asked = writes ? [predict({ constrained: false }), predict({}), predict({ samples: 16 })] : [predict({})];
       const found = (await Promise.all(asked)).map((answer) => answer.predictions[0]);
-      const titles = writes ? ["as text, greedily", "only sets allowed", "16 samples, the best by expected F1"] : ["the set"];
+      const titles = writes ? ["free text, greedy", "with the set constraint", "16 samples, highest expected F1"] : ["the set"];
       ways.append(...titles.map((title, at) => way(title, found[at])));
       const vote = found.at(-1);
       const made = [ways];
       if (vote.probabilities) made.push(element("h3", "Probability of each label"), bars(vote.probabilities, new Set(vote.labels)));
-      if (vote.sizes) made.push(element("h3", "How many labels"), bars(vote.sizes, new Set([String(vote.labels.length)])));
+      if (vote.sizes) made.push(element("h3", "Number of labels"), bars(vote.sizes, new Set([String(vote.labels.length)])));
       $("prediction").replaceChildren(...made);
     } finally {
       $("prediction").classList.remove("busy");
