@@ -81,8 +81,13 @@ def run(command: list[str], kill_after: float | None = None) -> int:
             code = main(command)
         finally:
             os._exit(code)
+    began = time.monotonic()
+    while kill_after is not None and time.monotonic() < began + kill_after:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
     if kill_after is not None:
-        time.sleep(kill_after)
         os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 

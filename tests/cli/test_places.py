@@ -20,7 +20,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "link.jsonl").symlink_to("dev.jsonl")
     model = tmp_path / "run"
     model.mkdir()
-    for name in ("setaug.json", "model.safetensors", "tokenizer.json", "generation_config.json"):
+    for name in ("metrics.jsonl", "setaug.json", "model.safetensors", "tokenizer.json", "generation_config.json"):
         (model / name).write_text("{}")
     return tmp_path
 
@@ -42,6 +42,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "inspect labels.html --input-kind jsonl --html labels.html",
         "evaluate labels.html test.jsonl --html labels.html",
         "train train.jsonl --dev dev.jsonl -o dev.jsonl",
+        "train train.jsonl --dev run/metrics.jsonl -o run",
+        "train ./run/metrics.jsonl -o file://{0}/run --resume",
     ],
 )
 def test_an_output_never_replaces_an_input(command: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:

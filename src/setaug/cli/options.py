@@ -30,6 +30,7 @@ def checking_options() -> Iterator[None]:
 
 _INPUTS = ("input", "train", "dev", "calibrate", "gold", "predictions", "first", "second", "labels", "vocabulary")
 _OUTPUTS = ("output", "answers", "graph", "html")
+_RUN_FILES = ("metrics.jsonl", "run.json", "setaug.json", "statistics.json", "config.json", "generation_config.json")
 _MODEL_FILES = ("*.safetensors*", "*config.json", "setaug.json", "statistics.json", "tokenizer*", "special_tokens*")
 
 
@@ -42,6 +43,8 @@ def check_places(options: argparse.Namespace) -> None:
         given = getattr(options, name, None)
         inputs += given if isinstance(given, list) else [given] if isinstance(given, str) else []
     outputs = [given for name in _OUTPUTS if isinstance(given := getattr(options, name, None), str)]
+    if hasattr(options, "resume"):  # the output is the folder of a run
+        outputs += [f"{options.output}/{name}" for name in _RUN_FILES]
     if outputs and isinstance(folder := getattr(options, "folder", None), str):
         inputs += [path for pattern in _MODEL_FILES for path in Path(folder).glob(pattern)]
     check_outputs(outputs, inputs)
