@@ -88,7 +88,7 @@ def test_awkward_labels_do_no_harm() -> None:
 )
 def test_there_is_a_page_of_little_data(examples: list[Example]) -> None:
     page = Page(inspection_page(inspect_examples(examples), "few.jsonl"))
-    assert ("no examples" in page.seen) == (not examples)
+    assert ("No examples." in page.seen) == (not examples)
 
 
 def test_a_page_of_many_labels_and_sizes_is_small() -> None:
