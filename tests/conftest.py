@@ -23,7 +23,7 @@ DEV = list(sample_examples(12, seed=1))
 def patient() -> Iterator[None]:
     """Keep commands quiet while models load, which takes longer on a busy machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("setaug.cli.progress.PATIENCE", 600)
+        patch.setattr("setaug.cli.shared.progress.PATIENCE", 600)
         yield
 
 

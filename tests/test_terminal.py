@@ -48,7 +48,7 @@ def test_ordinary_text_stays_as_it_is() -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("setaug.cli.progress.PATIENCE", 600)
+    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)
     sets = [LABELS, LABELS[:2], LABELS[1:], LABELS[:1]] * 8
     rows = [{"id": f"{at}{NASTY}", "text": NASTY, "labels": labels} for at, labels in enumerate(sets)]
     (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -10,7 +10,7 @@ import pytest
 
 from setaug.cli import main
 from setaug.cli.compare import METRICS
-from setaug.cli.scoring import MACRO_OVER
+from setaug.cli.shared.scoring import MACRO_OVER
 from setaug.metrics import compare_sets
 from setaug.metrics.sets import MacroOver
 from setaug.metrics.significance import Metric

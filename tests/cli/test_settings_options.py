@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 
 import pytest
 
-from setaug.cli.settings_options import add_settings, given_settings, parameter_docs
+from setaug.cli.shared.settings_options import add_settings, given_settings, parameter_docs
 from setaug.settings import Decoding, TrainingSettings
 
 

@@ -22,7 +22,7 @@ QUICK = ("--epochs", "1", "--batch-size", "24")
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("setaug.cli.progress.PATIENCE", 600)  # how long models take to load is another matter
+    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)  # how long models take to load is another matter
     write_examples(tmp_path / "train.jsonl", EXAMPLES)
     write_examples(tmp_path / "dev.jsonl", DEV)
     return tmp_path

@@ -11,7 +11,7 @@ from types import FrameType, ModuleType
 from typing import NoReturn
 
 from setaug import __version__
-from setaug.cli.options import check_places
+from setaug.cli.shared.options import check_places
 from setaug.errors import SetAugError
 from setaug.terminal import printable, tell
 

@@ -8,7 +8,7 @@ put specific labels before the general ones they imply (TSAMPLE), and each compl
 import argparse
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import (
+from setaug.cli.shared.options import (
     UsageError,
     add_input,
     add_ordering,
@@ -21,7 +21,7 @@ from setaug.cli.options import (
     counted,
     skipped_lines,
 )
-from setaug.cli.progress import progress_bar
+from setaug.cli.shared.progress import progress_bar
 from setaug.registry import ORDERINGS
 from setaug.terminal import tell
 

@@ -8,8 +8,8 @@ the paper's one-tailed test of two proportions.
 import argparse
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import checking_options
-from setaug.cli.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
+from setaug.cli.shared.options import checking_options
+from setaug.cli.shared.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
 from setaug.terminal import show
 
 if TYPE_CHECKING:

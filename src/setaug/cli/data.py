@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import checking_options
+from setaug.cli.shared.options import checking_options
 from setaug.datasets.registry import DATASETS, FILTERS
 from setaug.terminal import show, tell
 

@@ -6,8 +6,8 @@ matched to the examples by id if both files have ids, and line by line otherwise
 
 import argparse
 
-from setaug.cli.options import add_html, check_html, write_html
-from setaug.cli.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
+from setaug.cli.shared.options import add_html, check_html, write_html
+from setaug.cli.shared.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
 from setaug.terminal import show
 
 EXAMPLES = """\

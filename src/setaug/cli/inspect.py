@@ -8,7 +8,7 @@ import argparse
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import (
+from setaug.cli.shared.options import (
     UsageError,
     add_html,
     add_input,
@@ -20,7 +20,7 @@ from setaug.cli.options import (
     skipped_lines,
     write_html,
 )
-from setaug.cli.progress import progress_bar
+from setaug.cli.shared.progress import progress_bar
 from setaug.registry import BASELINE_ORDERING
 from setaug.terminal import show, tell
 

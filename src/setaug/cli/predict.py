@@ -7,9 +7,9 @@ The output is a set by construction: no duplicate or unknown labels, and exactly
 import argparse
 from itertools import islice
 
-from setaug.cli.options import UsageError, add_input, checking_options, read_input, skipped_lines
-from setaug.cli.progress import counting_from, progress_bar
-from setaug.cli.settings_options import add_settings, given_settings
+from setaug.cli.shared.options import UsageError, add_input, checking_options, read_input, skipped_lines
+from setaug.cli.shared.progress import counting_from, progress_bar
+from setaug.cli.shared.settings_options import add_settings, given_settings
 from setaug.settings import Decoding
 from setaug.terminal import json_line, tell
 

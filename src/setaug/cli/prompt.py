@@ -13,7 +13,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.options import (
+from setaug.cli.shared.options import (
     UsageError,
     add_input,
     add_ordering,
@@ -25,8 +25,8 @@ from setaug.cli.options import (
     read_input,
     skipped_lines,
 )
-from setaug.cli.progress import progress_bar
-from setaug.cli.scoring import named_vocabulary
+from setaug.cli.shared.progress import progress_bar
+from setaug.cli.shared.scoring import named_vocabulary
 from setaug.registry import describe
 from setaug.settings import CHOICES
 from setaug.terminal import json_line, printable, tell

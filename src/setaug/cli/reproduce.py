@@ -11,8 +11,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.options import UsageError, checking_options, default_workers, json_object
-from setaug.cli.progress import progress_bar
+from setaug.cli.shared.options import UsageError, checking_options, default_workers, json_object
+from setaug.cli.shared.progress import progress_bar
 from setaug.experiments.reproduction.experiment import EXPERIMENTS, FEW_SHOT, GRAPHS, read_experiment, read_table
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from math import sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.options import UsageError, add_input, checking_options, read_input, skipped_lines
-from setaug.cli.progress import counting_from, progress_bar
+from setaug.cli.shared.options import UsageError, add_input, checking_options, read_input, skipped_lines
+from setaug.cli.shared.progress import counting_from, progress_bar
 from setaug.registry import DEFAULT_ORDERING, ORDERINGS, describe, proposals
 from setaug.terminal import json_line, tell
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import UsageError, add_fields, columns_of
+from setaug.cli.shared.options import UsageError, add_fields, columns_of
 
 if TYPE_CHECKING:
     from setaug.web.datasets import Dataset, Datasets

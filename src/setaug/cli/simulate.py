@@ -10,8 +10,8 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from setaug.cli.options import UsageError, checking_options, default_workers
-from setaug.cli.progress import progress_bar
+from setaug.cli.shared.options import UsageError, checking_options, default_workers
+from setaug.cli.shared.progress import progress_bar
 from setaug.experiments.simulation.design import SCALES
 from setaug.experiments.simulation.findings import FINDINGS
 

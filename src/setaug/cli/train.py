@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.options import (
+from setaug.cli.shared.options import (
     UsageError,
     add_input,
     add_orders,
@@ -22,9 +22,9 @@ from setaug.cli.options import (
     read_input,
     skipped_lines,
 )
-from setaug.cli.progress import progress_bar
-from setaug.cli.scoring import named_vocabulary
-from setaug.cli.settings_options import add_settings, given_settings
+from setaug.cli.shared.progress import progress_bar
+from setaug.cli.shared.scoring import named_vocabulary
+from setaug.cli.shared.settings_options import add_settings, given_settings
 from setaug.registry import describe
 from setaug.settings import METHODS, SEEDS, TrainingSettings
 from setaug.terminal import tell

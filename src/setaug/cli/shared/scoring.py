@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from setaug.cli.options import UsageError, add_fields, read_input
+from setaug.cli.shared.options import UsageError, add_fields, read_input
 
 if TYPE_CHECKING:
     from setaug.examples import Example
