@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from setaug.orders.graph import Edge, OrderGraph
     from setaug.orders.statistics import LabelStatistics
     from setaug.predictions import Prediction, read_predictions
-    from setaug.prompting.endpoint import Endpoint
     from setaug.prompting.model import PromptedSetModel
-    from setaug.settings import Decoding, TrainingSettings
+    from setaug.settings import Decoding, Endpoint, TrainingSettings
 
 __version__ = "0.1.0"
 

@@ -3,10 +3,13 @@
 Imports no torch, numba or numpy, so it is cheap for the command line, the server and the experiments.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
+from setaug.errors import EndpointError
 from setaug.registry import check_choice
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
@@ -24,6 +27,8 @@ OBJECTIVES = {
     "iwelbo": "the importance-weighted bound over the sampled orders",
 }
 """What training maximises."""
+
+_OPENAI = "https://api.openai.com/v1"
 
 CHOICES = {
     "expected-f1": "the set with the highest expected F1",
@@ -275,6 +280,83 @@ class Decoding:
             return range(self.size_is, self.size_is + 1)
         most = max(largest, self.min_size) if self.max_size is None else self.max_size
         return range(self.min_size, most + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """An OpenAI-compatible server, and how to send requests to it.
+
+    Parameters
+    ----------
+    base_url
+        Base URL of the server, up to /v1; by default $OPENAI_BASE_URL, or https://api.openai.com/v1.
+    key_variable
+        Environment variable of the API key. It is read when it is used, and stored nowhere.
+    concurrency
+        Concurrent requests.
+    timeout
+        Seconds to wait for an answer.
+    max_retries
+        Retries while the server is busy, fails or hangs.
+    max_wait
+        The run ends if the server asks to wait for more seconds than this.
+    request
+        Extra fields of each request; None removes a field: ``{"max_tokens": None}``.
+
+    """
+
+    base_url: str | None = field(default=None, metadata={"metavar": "URL"})
+    key_variable: str = field(default="OPENAI_API_KEY", metadata={"metavar": "NAME"})
+    concurrency: int = 8
+    timeout: float = 120.0
+    max_retries: int = 8
+    max_wait: float = 600.0
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, least in (("concurrency", 1), ("max_retries", 0)):
+            check_whole(name, getattr(self, name), at_least=least)
+        for name in ("timeout", "max_wait"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)!r}.")
+        if self.base_url is not None:
+            _check_url(self.base_url)
+        if not isinstance(self.request, Mapping):
+            raise TypeError(f"request must map fields to values, got {self.request!r}.")
+
+    @property
+    def url(self) -> str:
+        """The base URL, by default that of the environment or OpenAI's."""
+        return self.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the server is OpenAI's, which needs a key."""
+        return self.url == _OPENAI
+
+    @property
+    def server(self) -> str:
+        """The base URL without user name and password."""
+        return self.url.rpartition("@")[2]
+
+    def key(self) -> str | None:
+        """Read the API key."""
+        key = os.environ.get(self.key_variable, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise EndpointError(
+                f"the environment variable {self.key_variable} holds no key: it contains invalid characters."
+            )
+        return key or None
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    try:
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is not a number
+        is_valid = False
+    if not is_valid:
+        raise ValueError(f"base_url must be an address such as http://localhost:8000/v1, got {url!r}.")
 
 
 def check_whole(name: str, value: object, *, at_least: int, optional: bool = False) -> None:

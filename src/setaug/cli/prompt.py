@@ -17,18 +17,19 @@ from setaug.cli.shared.options import (
     UsageError,
     add_input,
     add_ordering,
+    add_server,
     add_thresholds,
     add_written_form,
     checking_options,
     counted,
-    json_object,
+    make_endpoint,
     read_input,
     skipped_lines,
 )
 from setaug.cli.shared.progress import progress_bar
 from setaug.cli.shared.scoring import named_vocabulary
-from setaug.registry import describe
-from setaug.settings import CHOICES
+from setaug.cli.shared.settings_options import add_settings, given_settings
+from setaug.settings import Decoding
 from setaug.terminal import json_line, printable, tell
 
 if TYPE_CHECKING:
@@ -68,33 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("server")
     group.add_argument(
-        "--base-url",
-        metavar="URL",
-        help="base URL of the server, up to /v1 [$OPENAI_BASE_URL, or https://api.openai.com/v1]",
-    )
-    group.add_argument(
         "--endpoint",
         choices=("chat", "completion"),
         default="chat",
         help="chat messages, or one text to complete [chat]",
     )
-    group.add_argument(
-        "--key-variable",
-        default="OPENAI_API_KEY",
-        metavar="NAME",
-        help="environment variable of the API key [OPENAI_API_KEY]",
-    )
-    group.add_argument("--concurrency", type=int, default=8, metavar="N", help="concurrent requests [8]")
-    group.add_argument("--timeout", type=float, default=120.0, metavar="S", help="seconds to wait for an answer [120]")
-    group.add_argument("--retries", type=int, default=8, metavar="N", help="retries while the server is busy [8]")
-    group.add_argument(
-        "--request", default="{}", metavar="JSON", help="extra fields of each request; null removes a field"
-    )
-    group.add_argument(
-        "--skip-refused",
-        action="store_true",
-        help="predict an empty set for texts that the server refuses, and count them",
-    )
+    add_server(group)
     group = parser.add_argument_group("prompt")
     group.add_argument("--shots", type=int, default=24, metavar="N", help="examples in the prompt [24]")
     group.add_argument(
@@ -140,19 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="sample K answers per text, and return a probability for each label",
     )
-    group.add_argument(
-        "--choose",
-        choices=tuple(CHOICES),
-        default="expected-f1",
-        help=f"how to choose a set from the samples; {describe(CHOICES, default='expected-f1')}",
-    )
-    group.add_argument(
-        "--threshold",
-        type=float,
-        default=0.5,
-        metavar="P",
-        help="minimum probability of a label, for --choose vote [0.5]",
-    )
+    add_settings(group, Decoding, only=("choose", "threshold"))
     group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
@@ -182,17 +150,9 @@ def run(options: argparse.Namespace) -> None:
 
 def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
     from setaug.augmenter import SetAugmenter
-    from setaug.prompting import Endpoint, PromptedSetModel
+    from setaug.prompting import PromptedSetModel
 
     with checking_options():
-        endpoint = Endpoint(
-            base_url=options.base_url,
-            key_variable=options.key_variable,
-            concurrency=options.concurrency,
-            timeout=options.timeout,
-            max_retries=options.retries,
-            request=json_object(options.request),
-        )
         augmenter = SetAugmenter(
             ordering=options.ordering,
             min_pmi=options.min_pmi,
@@ -214,13 +174,12 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
             vocabulary=named_vocabulary(options.vocabulary),
             unknown=options.unknown,
             samples=options.samples,
-            choose=options.choose,
-            threshold=options.threshold,
             temperature=options.temperature,
             seed=options.seed,
             max_tokens=options.max_tokens,
             skip_refused=options.skip_refused,
-            endpoint=endpoint,
+            endpoint=make_endpoint(options),
+            **given_settings(options, Decoding, only=("choose", "threshold")),
         ).check()
 
 

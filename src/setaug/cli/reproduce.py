@@ -11,9 +11,11 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.shared.options import UsageError, checking_options, default_workers, json_object
+from setaug.cli.shared.options import UsageError, add_server, checking_options, default_workers, make_endpoint
 from setaug.cli.shared.progress import progress_bar
+from setaug.cli.shared.settings_options import add_settings, given_settings
 from setaug.experiments.reproduction.experiment import EXPERIMENTS, FEW_SHOT, GRAPHS, read_experiment, read_table
+from setaug.settings import SEEDS, TrainingSettings
 
 if TYPE_CHECKING:
     from setaug.experiments.cells import Row
@@ -34,9 +36,10 @@ examples:
 """
 INTERRUPTED = "finished cells are stored; run the same command again to continue"
 
-_TRAINING = ("epochs", "learning_rate", "batch_size", "max_source_length", "precision")
+_TRAINING = ("epochs", "learning_rate", "batch_size", "max_source_length", "precision", "lora_rank")
+_NAMES = {"lora_rank": "lora"}
 _SHOWN = (
-    *("data", "model", "encoder", "llm", "endpoint", "shots", "max_tokens", "request", "seeds", *_TRAINING),
+    *("data", "model", "encoder", "llm", "endpoint", "shots", "max_tokens", "request", "seeds", *_TRAINING[:-1]),
     *("lora", "classifier_learning_rate", "classifier_epochs", "samples", "rows"),
 )
 """The options on which results depend."""
@@ -54,33 +57,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", nargs="+", default=[], metavar="NAME", help=names)
     add("--download", action="store_true", help="download data sets from the Hugging Face hub")
     add("--no-verify", action="store_true", help="do not verify the checksums of the files")
-    add = parser.add_argument_group("models and training").add_argument
+    group = parser.add_argument_group("models and training")
+    add = group.add_argument
     add("--model", metavar="NAME", help="the model that writes: a name on the hub, a folder, or tiny (from scratch)")
     add(
         "--encoder", metavar="NAME", help="the encoder of the multi-label baseline [without it, these rows are skipped]"
     )
-    add("--seeds", nargs="+", type=int, metavar="N", help="training seeds [15143 27122 999888, the paper's]")
-    add("--epochs", type=int, metavar="N", help="passes over the training data [3]")
-    add("--learning-rate", type=float, metavar="R", help="[1e-5, the paper's; tiny: 1e-3]")
-    add("--batch-size", type=int, metavar="N", help="examples per step [8]")
-    add("--max-source-length", type=int, metavar="N", help="tokens of a text [120]")
-    add("--precision", choices=("float32", "bfloat16", "float16"), help="[float32]")
-    add("--lora", type=int, metavar="RANK", help="train LoRA adapters, for rows that write [all weights]")
+    add("--seeds", nargs="+", type=int, metavar="N", help=f"training seeds [{' '.join(map(str, SEEDS))}, the paper's]")
+    add_settings(group, TrainingSettings, names=_NAMES, only=_TRAINING)
     add("--classifier-learning-rate", type=float, metavar="R", help="for the multi-label rows [--learning-rate]")
     add("--classifier-epochs", type=int, metavar="N", help="for the multi-label rows [three times --epochs]")
     add("--samples", type=int, metavar="N", help="samples per text, for rows that vote over samples [16]")
-    add = parser.add_argument_group("language models (few-shot)").add_argument
+    group = parser.add_argument_group("language models (few-shot)")
+    add = group.add_argument
     add("--llm", metavar="NAME", help="the language model, by its name on the server")
-    add("--base-url", metavar="URL", help="the address of the server, as in setaug prompt")
     add("--endpoint", choices=("chat", "completion"), help="[chat]")
     add("--shots", type=int, metavar="N", help="examples per prompt [24]")
     add("--max-tokens", type=int, metavar="N", help="maximum length of an answer [256]")
-    add("--concurrency", type=int, metavar="N", help="concurrent requests [8]")
-    add("--timeout", type=float, metavar="S", help="seconds to wait for an answer [120]")
-    add("--retries", type=int, metavar="N", help="retries while the server is busy [8]")
-    add("--key-variable", metavar="NAME", help="the environment variable of the API key [OPENAI_API_KEY]")
-    add("--request", metavar="JSON", help="extra fields of each request; null removes a field")
-    add("--skip-refused", action="store_true", help="predict an empty set for texts that the server refuses")
+    add_server(group)
     add = parser.add_argument_group("running").add_argument
     add("--workers", type=int, metavar="N", help="trainings to run in parallel [one per core; 1 with a GPU]")
     add("--rows", nargs="+", default=[], metavar="NAME", help="run only these rows of the table")
@@ -149,11 +143,9 @@ def _given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
 
 def _setup(options: argparse.Namespace) -> "Setup":
     from setaug.experiments.reproduction.training_cells import Setup
-    from setaug.settings import SEEDS, TrainingSettings
 
-    training = _given(options, **{name: name for name in _TRAINING})
-    classifier = {name: value for name, value in training.items() if name != "epochs"}
-    training |= _given(options, lora_rank="lora")
+    training = given_settings(options, TrainingSettings, names=_NAMES, only=_TRAINING)
+    classifier = {name: value for name, value in training.items() if name not in ("epochs", "lora_rank")}
     classifier |= _given(options, epochs="classifier_epochs", learning_rate="classifier_learning_rate")
     seeds = tuple(options.seeds or SEEDS)
     with checking_options():
@@ -180,15 +172,11 @@ def _setup(options: argparse.Namespace) -> "Setup":
 
 def _prompts(options: argparse.Namespace) -> "Prompts":
     from setaug.experiments.reproduction.training_cells import Prompts
-    from setaug.prompting import Endpoint, PromptedSetModel
+    from setaug.prompting import PromptedSetModel
 
-    names = {name: name for name in ("base_url", "concurrency", "timeout", "key_variable")}
-    server = _given(options, max_retries="retries", **names)
-    if options.request is not None:
-        server["request"] = json_object(options.request)
     prompt = _given(options, shots="shots", kind="endpoint", max_tokens="max_tokens")
     with checking_options():
-        endpoint = Endpoint(**server)
+        endpoint = make_endpoint(options)
         PromptedSetModel("any", **prompt, endpoint=endpoint).check()
     return Prompts(**prompt, endpoint=endpoint, skip_refused=options.skip_refused)
 

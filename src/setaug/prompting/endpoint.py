@@ -1,18 +1,16 @@
 """Ask an OpenAI-compatible server: many requests at once, with patience where it is busy, and none of them twice."""
 
 import asyncio
-import os
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import urlsplit
 
 from setaug.errors import EndpointError, MissingExtraError
 from setaug.prompting.answers import Answer, AnswerLog, Response
-from setaug.settings import check_whole
+from setaug.settings import Endpoint
 from setaug.terminal import printable
 
 if TYPE_CHECKING:
@@ -27,66 +25,6 @@ _ABOUT_ONE = (400, 413, 422)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 _SHORTEST_SECRET = 8
 """A shorter key is a word for a server that asks for none; it may stand in any answer."""
-OPENAI = "https://api.openai.com/v1"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Endpoint:
-    """A server, and how many requests to send."""
-
-    base_url: str | None = None
-    """Where it is, up to ``/v1``; by default what OPENAI_BASE_URL says, or OpenAI itself."""
-    key_variable: str = "OPENAI_API_KEY"
-    """The environment variable that holds the key. It is read when it is used, and kept nowhere."""
-    concurrency: int = 8
-    """Requests under way at once."""
-    timeout: float = 120.0
-    """Seconds to wait for an answer."""
-    max_retries: int = 8
-    """How often to ask again where the server is busy, fails or hangs."""
-    max_wait: float = 600.0
-    """Seconds: where the server asks to wait for longer, the run ends."""
-    request: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields of each request, and fields to leave out (None): ``{"max_tokens": None}``, say."""
-
-    def __post_init__(self) -> None:
-        for name, least in (("concurrency", 1), ("max_retries", 0)):
-            check_whole(name, getattr(self, name), at_least=least)
-        for name in ("timeout", "max_wait"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be above 0 seconds, got {getattr(self, name)!r}.")
-        if self.base_url is not None:
-            _check_url(self.base_url)
-        if not isinstance(self.request, Mapping):
-            raise TypeError(f"request must map fields to values, got {self.request!r}.")
-
-    @property
-    def server(self) -> str:
-        """Where it is, without a name or password that the address may hold."""
-        return _url(self).rpartition("@")[2]
-
-    def key(self) -> str | None:
-        """Read the key."""
-        key = os.environ.get(self.key_variable, "").strip()
-        if not (key.isascii() and key.isprintable()):
-            raise EndpointError(
-                f"the environment variable {self.key_variable} holds no key: strange characters are in it."
-            )
-        return key or None
-
-
-def _url(endpoint: Endpoint) -> str:
-    return endpoint.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
-
-
-def _check_url(url: str) -> None:
-    parts = urlsplit(url)
-    try:
-        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port is no number
-        is_whole = False
-    if not is_whole:
-        raise ValueError(f"base_url must be an address such as http://localhost:8000/v1, got {url!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,11 +261,11 @@ def _client(endpoint: Endpoint) -> "AsyncOpenAI":
     except ImportError:
         raise MissingExtraError("Asking language models", "llm") from None
     key = endpoint.key()
-    if key is None and _url(endpoint) == OPENAI:
+    if key is None and endpoint.is_default:
         raise EndpointError(f"no key: set the environment variable {endpoint.key_variable}, or name a base URL.")
     return AsyncOpenAI(
         api_key=key or "none",  # a server of one's own asks for none, but the client does
-        base_url=_url(endpoint),
+        base_url=endpoint.url,
         timeout=endpoint.timeout,
         max_retries=0,
         http_client=DefaultAsyncHttpxClient(follow_redirects=False),

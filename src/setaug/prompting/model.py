@@ -17,11 +17,11 @@ from setaug.estimator import SetEstimator
 from setaug.examples import Data, make_examples, make_texts
 from setaug.predictions import Prediction
 from setaug.prompting.answers import AnswerLog, open_answers, request_key
-from setaug.prompting.endpoint import Endpoint, Request, Tell, ask
+from setaug.prompting.endpoint import Request, Tell, ask
 from setaug.prompting.prompt import KINDS, FewShotPrompt, choose_shots, write_instruction
 from setaug.prompting.reading import UNKNOWN, AnswerReader, Reading
 from setaug.registry import check_choice
-from setaug.settings import CHOICES, Progress, check_whole
+from setaug.settings import CHOICES, Endpoint, Progress, check_whole
 from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
 
 _CHANGES = ("samples", "choose", "threshold", "temperature", "seed", "unknown")

@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setaug import registry
+from setaug.cli.shared.settings_options import add_settings, given_settings
 from setaug.errors import SetAugError
+from setaug.settings import Endpoint
 from setaug.terminal import tell
 
 if TYPE_CHECKING:
     from setaug.examples import Columns, Example, Skipped
+
+
+_SERVER = {"max_retries": "retries"}
 
 
 class UsageError(SetAugError):
@@ -183,8 +188,24 @@ def read_input(
     )
 
 
-def json_object(text: str) -> dict[str, Any]:
-    """Parse the JSON object of ``--request``."""
+def add_server(group: argparse._ArgumentGroup) -> None:
+    """Add the server of a language model, and how to send requests to it."""
+    add_settings(group, Endpoint, names=_SERVER, leave_out=("max_wait", "request"))
+    group.add_argument("--request", metavar="JSON", help="extra fields of each request; null removes a field")
+    group.add_argument(
+        "--skip-refused",
+        action="store_true",
+        help="predict an empty set for texts that the server refuses, and count them",
+    )
+
+
+def make_endpoint(options: argparse.Namespace) -> Endpoint:
+    """Return the server that the options name."""
+    request = {} if options.request is None else {"request": _json_object(options.request)}
+    return Endpoint(**{**given_settings(options, Endpoint, names=_SERVER), **request})
+
+
+def _json_object(text: str) -> dict[str, Any]:
     import json
 
     try:

@@ -14,6 +14,7 @@ def add_settings(
     *,
     names: Mapping[str, str] | None = None,
     leave_out: Container[str] = (),
+    only: Container[str] | None = None,
 ) -> None:
     """Add an option for each field of a settings class, with its help from the class docstring.
 
@@ -23,21 +24,27 @@ def add_settings(
         Option names that differ from the field name.
     leave_out
         Fields without an option.
+    only
+        The fields with an option; by default all.
 
     """
     helps = parameter_docs(settings)
     for one in fields(settings):
-        if one.name not in leave_out:
+        if one.name not in leave_out and (only is None or one.name in only):
             name = (names or {}).get(one.name, one.name)
             group.add_argument(f"--{name.replace('_', '-')}", dest=name, **_argument(one, helps[one.name]))
 
 
 def given_settings(
-    options: argparse.Namespace, settings: type, *, names: Mapping[str, str] | None = None
+    options: argparse.Namespace,
+    settings: type,
+    *,
+    names: Mapping[str, str] | None = None,
+    only: Container[str] | None = None,
 ) -> dict[str, Any]:
     """Return the fields whose options were given; the others keep the defaults of the class."""
     values = {one.name: getattr(options, (names or {}).get(one.name, one.name), None) for one in fields(settings)}
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None and (only is None or name in only)}
 
 
 def parameter_docs(documented: type) -> dict[str, str]:
@@ -69,7 +76,8 @@ def _argument(one: Field[Any], sentence: str) -> dict[str, Any]:
     help_text = (sentence + _choices_help(choices) + _default(one)).replace("%", "%%")
     if kind is bool:
         return {"action": argparse.BooleanOptionalAction, "default": None, "help": help_text}
-    shape = {"choices": tuple(choices)} if choices else {"metavar": {int: "N", float: "X"}.get(kind, "TEXT")}
+    metavar = one.metadata.get("metavar") or {int: "N", float: "X"}.get(kind, "TEXT")
+    shape = {"choices": tuple(choices)} if choices else {"metavar": metavar}
     return {"type": kind, "default": None, "help": help_text, **shape}
 
 
