@@ -43,10 +43,14 @@ def try_command(command: list[str], folder: Path, moments: int) -> int:
     """Kill a command at so many moments of its time; return how often it was killed before its end."""
     os.chdir(folder)
     out = folder / "out"
-    out.mkdir()
-    began = time.monotonic()
-    run(command)
-    seconds = time.monotonic() - began
+    seconds = float("inf")
+    for _ in range(2):  # the first may have to load or compile more
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        (folder / "kept").unlink(missing_ok=True)
+        began = time.monotonic()
+        run(command)
+        seconds = min(seconds, time.monotonic() - began)
     whole = outputs(out)
     assert whole, "it wrote nothing"
     n_killed = 0
