@@ -10,8 +10,8 @@ import pytest
 
 from setaug.cli import main
 from setaug.datasets import DATASETS, Dataset, DatasetEntry
-from setaug.datasets.entry import Distribution, Filter, Kind, make_example
-from setaug.datasets.files import Files
+from setaug.datasets.entry import Filter, Kind, make_example
+from setaug.datasets.files import Distribution, Files
 from setaug.examples import Example
 from setaug.sample import sample_examples
 

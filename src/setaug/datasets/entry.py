@@ -3,12 +3,10 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from setaug.datasets.files import Distribution, Files
 from setaug.examples import Example
-
-if TYPE_CHECKING:
-    from setaug.datasets.files import Files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,22 +42,6 @@ class DatasetStatistics:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distribution:
-    """The files of a data set as its authors distribute them."""
-
-    title: str
-    folder: str
-    """Prefix of its folder's name: letters and digits, in lower case."""
-    layouts: Sequence[Sequence[str]]
-    """Alternative lists of files. The first file of a list identifies the layout."""
-    expected: str
-    """The files, in words."""
-    origin: str
-    checksums: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 by file name, for files that never change."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Hub:
     """A data set on the Hugging Face hub."""
 
@@ -83,7 +65,7 @@ class Form:
     """Another form of the texts of a data set."""
 
     help: str
-    read: Callable[["Files"], Dataset]
+    read: Callable[[Files], Dataset]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +91,7 @@ class DatasetEntry:
     name: str
     help: str
     distribution: Distribution
-    read: Callable[["Files"], Dataset]
+    read: Callable[[Files], Dataset]
     kind: Kind = CLOSED
     score: str = "samples_f1"
     """The score that the paper's numbers fit on this data set."""

@@ -3,16 +3,31 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from setaug.datasets.entry import Distribution
 from setaug.errors import DataError, FileError
 from setaug.storage import open_input
 
 Line = TypeVar("Line")
 Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """The files of a data set as its authors distribute them."""
+
+    title: str
+    folder: str
+    """Prefix of its folder's name: letters and digits, in lower case."""
+    layouts: Sequence[Sequence[str]]
+    """Alternative lists of files. The first file of a list identifies the layout."""
+    expected: str
+    """The files, in words."""
+    origin: str
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 by file name, for files that never change."""
 
 
 @dataclass(frozen=True)

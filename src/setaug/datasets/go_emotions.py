@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics, Distribution, Hub, make_example
-from setaug.datasets.files import Files, parse_lines
+from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics, Hub, make_example
+from setaug.datasets.files import Distribution, Files, parse_lines
 from setaug.errors import DataError
 from setaug.examples import Example, as_examples, shown
 

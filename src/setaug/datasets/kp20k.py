@@ -15,13 +15,12 @@ from setaug.datasets.entry import (
     Dataset,
     DatasetEntry,
     DatasetStatistics,
-    Distribution,
     Filter,
     Hub,
     Kind,
     make_example,
 )
-from setaug.datasets.files import Files, decode_line, parse_lines
+from setaug.datasets.files import Distribution, Files, decode_line, parse_lines
 from setaug.errors import DataError, FileError
 from setaug.examples import Example, json_lines, parse_json_row, shown
 from setaug.storage import open_input

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics, Distribution, choose, make_example
-from setaug.datasets.files import Files
+from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics, choose, make_example
+from setaug.datasets.files import Distribution, Files
 from setaug.errors import DataError
 from setaug.examples import Example
 

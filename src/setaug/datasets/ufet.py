@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics, Distribution, Form, make_example
-from setaug.datasets.files import Files, parse_lines
+from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics, Form, make_example
+from setaug.datasets.files import Distribution, Files, parse_lines
 from setaug.errors import DataError
 from setaug.examples import Example, check_labels, parse_json_row, shown
 

@@ -1,7 +1,8 @@
-"""Arrays of the compiled loops: batches of label sets, and label pairs packed into 64-bit keys."""
+"""Arrays and limits of the compiled loops: batches of label sets, and label pairs packed into 64-bit keys."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import factorial, lgamma, log
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -11,6 +12,16 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.uint64]
 Mask: TypeAlias = NDArray[np.bool_]
+MAX_LISTED = 5
+"""Up to this set size, all orders of all graphs are listed once."""
+MAX_BITS = 64
+"""Larger sets use `LinearExtensions`: in the loops, labels are the bits of one integer."""
+MAX_QUICK_DOWN_SETS = 1 << 10
+"""With the quick sampler, graphs with more down-sets are not counted."""
+LEFT_OUT = -1.0
+LOG2 = np.log2(np.maximum(np.arange(factorial(MAX_LISTED) + 1), 1))
+LOG2_FACTORIALS = np.array([lgamma(size + 1.0) / log(2.0) for size in range(MAX_BITS + 1)])
+
 _SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 

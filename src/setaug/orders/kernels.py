@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 from numba import njit, uint64
 
-from setaug.orders.plain_kernels import (
+from setaug.orders.arrays import (
     LEFT_OUT,
     LOG2,
     LOG2_FACTORIALS,

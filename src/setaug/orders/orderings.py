@@ -12,10 +12,10 @@ from typing import Any, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from setaug.orders.arrays import Floats, Ints, SetBatch
+from setaug.orders.arrays import LEFT_OUT, Floats, Ints, SetBatch
 from setaug.orders.edges import EdgeTable
 from setaug.orders.linear_extensions import LinearExtensions
-from setaug.orders.plain_kernels import LEFT_OUT, small_tables
+from setaug.orders.plain_kernels import small_tables
 from setaug.orders.rng import Stream
 from setaug.orders.statistics import frequency_order
 from setaug.registry import DEFAULT_SAMPLER, ORDERINGS, SAMPLERS, check_choice

@@ -6,28 +6,28 @@ The functions have the same names and arguments. Slow cases are passed on to the
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import pairwise, permutations
-from math import factorial, isnan, lgamma, log, nan
+from math import factorial, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setaug.orders.arrays import Floats, Ints, Keys
+from setaug.orders.arrays import (
+    LEFT_OUT,
+    LOG2,
+    LOG2_FACTORIALS,
+    MAX_BITS,
+    MAX_LISTED,
+    MAX_QUICK_DOWN_SETS,
+    Floats,
+    Ints,
+    Keys,
+)
 from setaug.orders.rng import Stream
 
-MAX_LISTED = 5
-"""Up to this set size, all orders of all graphs are listed once."""
-MAX_BITS = 64
-"""Larger sets use `LinearExtensions`: here, labels are the bits of one integer."""
-MAX_QUICK_DOWN_SETS = 1 << 10
-"""With the quick sampler, graphs with more down-sets are not counted."""
-LEFT_OUT = -1.0
 _MAX_STEPS = 1 << 16
 """After visiting this many down-sets (about half a second), the rest is passed on to the compiled loops."""
 _MAX_WORD = 20
 """The orders of a larger component may not fit into 64 bits; the compiled loops sample them differently."""
-
-LOG2 = np.log2(np.maximum(np.arange(factorial(MAX_LISTED) + 1), 1))
-LOG2_FACTORIALS = np.array([lgamma(size + 1.0) / log(2.0) for size in range(MAX_BITS + 1)])
 
 
 @cache
