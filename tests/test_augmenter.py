@@ -10,8 +10,9 @@ from hypothesis import given
 from sklearn.base import clone
 
 from setaug import Example, Pair, SetAugmenter
-from setaug.augmenter import FORMATS, PairFormat
+from setaug.augmenter import PairFormat
 from setaug.orders import ORDERINGS
+from setaug.registry import PAIR_FORMATS
 from setaug.sample import sample_examples
 from tests.strategies import corpora
 
@@ -168,7 +169,7 @@ def test_rows_of_each_format_hold_prompt_and_completion() -> None:
 @pytest.mark.parametrize(
     ("name", "columns", "message"),
     [
-        ("table", None, f"format must be one of {', '.join(FORMATS)}, got 'table'"),
+        ("table", None, f"format must be one of {', '.join(PAIR_FORMATS)}, got 'table'"),
         ("columns", None, "needs two column names"),
         ("chat", ("a", "b"), "no other format takes any"),
         ("columns", ("a", "a"), "the two columns must differ, got 'a' twice"),

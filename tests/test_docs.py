@@ -65,5 +65,16 @@ def test_examples_run(document: Path, tmp_path: Path) -> None:
 
 def test_links_between_documents_lead_somewhere() -> None:
     for document in [*DOCUMENTS, ROOT / "CONTRIBUTING.md"]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text().replace("\n", " ")):
-            assert (document.parent / target.strip()).exists(), f"{document.name} links to {target}"
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", document.read_text().replace("\n", " ")):
+            path = document.parent / target.strip() if target else document
+            assert path.exists(), f"{document.name} links to {target}"
+            assert not anchor or anchor in anchors(path), f"{document.name} links to {target}#{anchor}"
+
+
+def anchors(document: Path) -> set[str]:
+    """Return the anchors of a document: its headings, as GitHub names them, and its ids."""
+    text = document.read_text()
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles} | {
+        *re.findall(r'id="([^"]+)"', text)
+    }

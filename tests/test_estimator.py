@@ -81,7 +81,7 @@ def test_a_part_and_its_field_can_be_set_together():
 
 def test_values_that_make_no_sense_are_refused():
     model = SetGenerator(training=SHORT)
-    with pytest.raises(ValueError, match="epochs must be a whole number from 1 on, got 0"):
+    with pytest.raises(ValueError, match="epochs must be an integer of at least 1, got 0"):
         model.set_params(training__epochs=0)
     assert model.training is SHORT
 

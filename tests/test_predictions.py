@@ -49,9 +49,9 @@ def test_labels_are_all_that_a_row_needs() -> None:
         ({"labels": "joy"}, '"labels" must be a list of strings, got "joy".'),
         ({"labels": [1]}, '"labels" must be a list of strings, but contains 1.'),
         ({"labels": [" "]}, '"labels" contains an empty or blank label: " ".'),
-        ({"labels": [], "size": 1.0}, '"size" must be a whole number, got 1.0.'),
-        ({"labels": [], "size": True}, '"size" must be a whole number, got true.'),
-        ({"labels": [], "size": -1}, '"size" must be a whole number, got -1.'),
+        ({"labels": [], "size": 1.0}, '"size" must be an integer, got 1.0.'),
+        ({"labels": [], "size": True}, '"size" must be an integer, got true.'),
+        ({"labels": [], "size": -1}, '"size" must be an integer, got -1.'),
         ({"labels": [], "repeated": "a"}, '"repeated" must be a list of strings, got "a".'),
         ({"labels": [], "unknown": [1]}, '"unknown" must be a list of strings, got [1].'),
         ({"labels": [], "malformed": {}}, '"malformed" must be a list of strings, got {}.'),
@@ -68,7 +68,7 @@ def test_labels_are_all_that_a_row_needs() -> None:
             'the values of "probabilities" must be numbers from 0 to 1, got {"a": true}.',
         ),
         ({"labels": [], "sizes": {"1": "x"}}, 'the values of "sizes" must be numbers from 0 to 1, got {"1": "x"}.'),
-        ({"labels": [], "sizes": {"one": 0.5}}, 'the keys of "sizes" must be whole numbers, got ["one"].'),
+        ({"labels": [], "sizes": {"one": 0.5}}, 'the keys of "sizes" must be integers, got ["one"].'),
     ],
 )
 def test_bad_rows_say_what_is_wrong_and_where(row: dict[str, object], problem: str, tmp_path: Path) -> None:

@@ -213,8 +213,8 @@ class PairFormat:
 
     @classmethod
     def named(cls, name: str, columns: Sequence[str] | None = None, *, system: str | None = None) -> "PairFormat":
-        """Return the format with a name in `FORMATS`; only ``columns`` takes column names, only chats a system text."""
-        registry.check_choice("format", name, FORMATS)
+        """Return a format of `registry.PAIR_FORMATS`; only ``columns`` takes names, only chats a system message."""
+        registry.check_choice("format", name, registry.PAIR_FORMATS)
         if (columns is not None) != (name == "columns"):
             raise ValueError('the format "columns" needs two column names, and no other format takes any.')
         is_chat = name in ("chat", "chat-prompt-completion")
@@ -264,6 +264,3 @@ class PairFormat:
         row = orjson.dumps(self.row(Pair(f"{mark}P", f"{mark}C"))).decode()
         before, between, behind = re.split(f"{mark}[PC]", row)
         return before.encode(), between.encode(), behind.removesuffix("}").encode()
-
-
-FORMATS = ("prompt-completion", "chat", "chat-prompt-completion", "columns")

@@ -66,7 +66,7 @@ class Prediction:
         }
         size = row.get("size")
         if size is not None and (type(size) is not int or size < 0):
-            raise DataError(f'"size" must be a whole number, got {shown(size)}.')
+            raise DataError(f'"size" must be an integer, got {shown(size)}.')
         return cls(
             labels=check_labels(row["labels"], "labels"),
             size=size,
@@ -101,7 +101,7 @@ def _check_sizes(value: object) -> dict[int, float] | None:
     if shares is None:
         return None
     if not all(size.isascii() and size.isdigit() for size in shares):
-        raise DataError(f'the keys of "sizes" must be whole numbers, got {shown(list(shares))}.')
+        raise DataError(f'the keys of "sizes" must be integers, got {shown(list(shares))}.')
     return {int(size): share for size, share in shares.items()}
 
 

@@ -104,6 +104,14 @@ FORMS: dict[str, FormEntry] = {
     "json": FormEntry('{"size": 2, "labels": ["joy", "love"]}', "setaug.forms.json_list:JsonForm"),
 }
 """How a set is text."""
+DEFAULT_PAIR_FORMAT = "prompt-completion"
+PAIR_FORMATS = {
+    "prompt-completion": "two texts",
+    "chat": "one list of chat messages",
+    "chat-prompt-completion": "two lists of chat messages",
+    "columns": "two texts with names of your choice",
+}
+"""How a training pair is a row."""
 
 
 def proposals() -> dict[str, str]:

@@ -32,7 +32,7 @@ _OPENAI = "https://api.openai.com/v1"
 
 CHOICES = {
     "expected-f1": "the set with the highest expected F1",
-    "expected-jaccard": "the set with the highest expected Jaccard index",
+    "expected-jaccard": "a set with a high expected Jaccard index",
     "size": "the k most probable labels, where k is the most probable size",
     "vote": "all labels with at least the threshold probability",
 }
@@ -364,10 +364,10 @@ def check_whole(name: str, value: object, *, at_least: int, optional: bool = Fal
     if optional and value is None:
         return
     if type(value) is not int or value < at_least:
-        raise ValueError(f"{name} must be a whole number from {at_least} on, got {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
 
 
 def check_seed(value: object, *, bits: int) -> None:
     """Raise `ValueError` unless a value is a valid seed."""
     if type(value) is not int or not 0 <= value < 1 << bits:
-        raise ValueError(f"seed must be a whole number below 2**{bits}, got {value!r}.")
+        raise ValueError(f"seed must be an integer below 2**{bits}, got {value!r}.")

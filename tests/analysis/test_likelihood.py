@@ -267,7 +267,7 @@ def test_a_likelihood_says_what_it_is_about():
         ({"proposals": ["magic"]}, "proposal must be one of topological, .*, got 'magic'"),
         ({"proposals": []}, "proposals must be a list of at least one name"),
         ({"proposals": "uniform"}, "proposals must be a list of at least one name, got 'uniform'"),
-        ({"samples": 0}, "samples must be an integer from 1 on, got 0"),
+        ({"samples": 0}, "samples must be an integer of at least 1, got 0"),
         ({"samples": True}, "samples must be"),
         ({"max_exact": MAX_EXACT + 1}, "max_exact must be an integer from 0 to 7, got 8"),
         ({"max_exact": -1}, "max_exact must be"),

@@ -199,7 +199,7 @@ def test_answers_lie_beside_an_output_that_is_named_by_an_address(server: ModelS
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--shots", "-1"], "shots must be a whole number from 0 on"),
+        (["--shots", "-1"], "shots must be an integer of at least 0"),
         (["--request", "[1]"], "--request must be a JSON object"),
         (["--request", "{"], "--request must be a JSON object"),
         (["--request", '{"messages": []}'], 'the field "messages" of a request cannot be chosen by hand'),

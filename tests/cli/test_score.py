@@ -126,7 +126,7 @@ MISTAKES = [
     ("missing dev.jsonl", "there is no model folder missing."),
     ("{generator} missing.jsonl", "cannot read missing.jsonl"),
     ("{generator} texts.jsonl", 'line 1 of texts.jsonl: field "labels" is missing'),
-    ("{generator} dev.jsonl --samples 0", "samples must be an integer from 1 on, got 0."),
+    ("{generator} dev.jsonl --samples 0", "samples must be an integer of at least 1, got 0."),
     ("{generator} dev.jsonl --max-exact 8", "max_exact must be an integer from 0 to 7, got 8."),
     ("{generator} dev.jsonl --seed -1", "seed must be an integer"),
     ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),

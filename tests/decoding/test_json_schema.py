@@ -45,8 +45,8 @@ def test_what_a_set_may_be_is_read_from_a_schema(changes: dict[str, Any], expect
         ({"items": {"enum": ["joy", 3]}}, "\"enum\" must be a list of strings, got \\['joy', 3\\]"),
         ({"items": {"enum": []}}, '"enum" must be a list of strings'),
         ({"items": {"enum": ["a"], "const": "a"}}, '"enum" or "const", not both'),
-        ({"minItems": -1}, "minItems must be a whole number from 0 on, got -1"),
-        ({"maxItems": True}, "maxItems must be a whole number from 0 on, got True"),
+        ({"minItems": -1}, "minItems must be an integer of at least 0, got -1"),
+        ({"maxItems": True}, "maxItems must be an integer of at least 0, got True"),
         ({"minItems": 2, "maxItems": 1}, "maxItems 1 is below minItems 2"),
     ],
 )

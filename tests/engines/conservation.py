@@ -31,12 +31,13 @@ import zstandard
 from pyarrow import parquet
 
 from setaug import Example, SetAugmenter
-from setaug.augmenter import FORMATS, PairFormat
+from setaug.augmenter import PairFormat
 from setaug.cli import main
 from setaug.engines import local
 from setaug.engines.fast import blocks, loops, plain_scan
 from setaug.examples import Columns
 from setaug.orders import ORDERINGS
+from setaug.registry import PAIR_FORMATS
 
 NAMES = [
     *("text", "labels", "id", "score", "é", "😀", " ", "a b", "\u2028", "\ufeffx", "a/b", "'", "\x7f", "\x00"),
@@ -215,7 +216,7 @@ def draw_options(draw: Draw, columns: Columns, others: list[str], with_bad: bool
         "size": [False],
         "separator": [";", " → ", "\n", '"', "\t| ", "||", "\x00", ", ", "、"],
         "template": ["a {text}", 'Q: "{text}"\nA:\\', "{text}\r", "\x00{text}\u2028", "{{text}}"],
-        "format": [name for name in FORMATS if name != "prompt-completion"],
+        "format": [name for name in PAIR_FORMATS if name != "prompt-completion"],
     }
     for name, values in choices.items():
         if draw.chance(0.3):

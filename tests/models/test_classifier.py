@@ -81,10 +81,10 @@ def test_k_can_be_given_for_one_call(classifier, k):
     [
         ({"k": 3}, ValueError, "k is for the rule top-k, and the rule is threshold"),
         ({"rule": "oracle-k", "k": 3}, ValueError, "k is for the rule top-k, and the rule is oracle-k"),
-        ({"rule": "top-k", "k": 0}, ValueError, "k must be a whole number from 1 on, got 0"),
-        ({"rule": "top-k", "k": -2}, ValueError, "k must be a whole number from 1 on, got -2"),
-        ({"rule": "top-k", "k": 2.0}, TypeError, "k must be a whole number from 1 on, got 2.0"),
-        ({"rule": "top-k", "k": True}, TypeError, "k must be a whole number from 1 on, got True"),
+        ({"rule": "top-k", "k": 0}, ValueError, "k must be an integer of at least 1, got 0"),
+        ({"rule": "top-k", "k": -2}, ValueError, "k must be an integer of at least 1, got -2"),
+        ({"rule": "top-k", "k": 2.0}, TypeError, "k must be an integer of at least 1, got 2.0"),
+        ({"rule": "top-k", "k": True}, TypeError, "k must be an integer of at least 1, got True"),
     ],
 )
 def test_a_k_that_makes_no_sense_is_refused(classifier, changes, error, message):

@@ -214,7 +214,7 @@ def test_what_makes_no_sense_is_refused(generator):
         ({"proposal": "magic"}, "proposal must be one of"),
         ({"samples": 0}, "samples must be"),
         ({"max_exact": 8}, "max_exact must be an integer from 0 to 7"),
-        ({"batch_size": 0}, "batch_size must be a whole number from 1 on, got 0"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
     ]:
         with pytest.raises(ValueError, match=message):
             generator.log_likelihood(DEV, **options)

@@ -77,7 +77,7 @@ def test_a_broken_card_is_told(card, message, broken):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda card: card["settings"]["training"].update(epochs=0), "epochs must be a whole number"),
+        (lambda card: card["settings"]["training"].update(epochs=0), "epochs must be an integer"),
         (lambda card: card["settings"]["decoding"].update(wish=1), "wish"),
         (lambda card: card["settings"].pop("augmenter"), "augmenter"),
         (lambda card: card.pop("labels"), "labels"),

@@ -164,7 +164,7 @@ def test_what_cannot_be_spread_is_told(place, tmp_path):
     [
         ({"data": '{"text": "a", "labels": 3}\n'}, 'line 1 of train.jsonl: "labels" must be'),
         ({"run": True}, "holds an earlier run; go on with it (--resume), or choose another folder."),
-        ({"options": ["--epochs", "0"]}, "epochs must be a whole number from 1 on, got 0."),
+        ({"options": ["--epochs", "0"]}, "epochs must be an integer of at least 1, got 0."),
         ({"options": ["--epochs", "many"]}, "argument --epochs: invalid int value: 'many'"),
         ({"options": ["--dev", "-"]}, "several processes cannot share the stream -; use a file."),
     ],

@@ -16,8 +16,8 @@ from setaug.models.neural.scratch import scratch_classifier, scratch_generator, 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epochs": 0}, "epochs must be a whole number from 1 on, got 0"),
-        ({"epochs": 1.5}, "epochs must be a whole number from 1 on, got 1.5"),
+        ({"epochs": 0}, "epochs must be an integer of at least 1, got 0"),
+        ({"epochs": 1.5}, "epochs must be an integer of at least 1, got 1.5"),
         ({"batch_size": -1}, "batch_size must be"),
         ({"accumulate": True}, "accumulate must be"),
         ({"max_source_length": 0}, "max_source_length must be"),
@@ -30,7 +30,7 @@ from setaug.models.neural.scratch import scratch_classifier, scratch_generator, 
         ({"learning_rate": float("inf")}, "learning_rate must be"),
         ({"warmup": 1}, "warmup must be at least 0 and below 1, got 1"),
         ({"precision": "int8"}, "precision must be one of float32, bfloat16, float16, got 'int8'"),
-        ({"seed": -1}, r"seed must be a whole number below 2\*\*32, got -1"),
+        ({"seed": -1}, r"seed must be an integer below 2\*\*32, got -1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, message):

@@ -185,9 +185,9 @@ def test_whatever_the_data_sets_of_known_labels_come_out(examples, dev, name):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"ngrams": 0}, "ngrams must be a whole number from 1 on, got 0"),
-        ({"min_df": 0.5}, "min_df must be a whole number from 1 on, got 0.5"),
-        ({"folds": 1}, "folds must be a whole number from 2 on, got 1"),
+        ({"ngrams": 0}, "ngrams must be an integer of at least 1, got 0"),
+        ({"min_df": 0.5}, "min_df must be an integer of at least 1, got 0.5"),
+        ({"folds": 1}, "folds must be an integer of at least 2, got 1"),
         ({"rule": "oracle-k"}, "rule must be one of best, threshold, top-k, got 'oracle-k'"),
         ({"candidates": ()}, "candidates must name a classifier and its C, got none"),
         ({"candidates": [("forest", 1)]}, "a candidate must be one of svm, logistic, got 'forest'"),

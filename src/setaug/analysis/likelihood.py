@@ -151,7 +151,7 @@ def check_scoring(proposals: Sequence[str], samples: int, max_exact: int, seed: 
     for name in proposals:
         check_choice("proposal", name, known_proposals())
     if type(samples) is not int or samples < 1:
-        raise ValueError(f"samples must be an integer from 1 on, got {samples!r}.")
+        raise ValueError(f"samples must be an integer of at least 1, got {samples!r}.")
     if type(max_exact) is not int or not 0 <= max_exact <= MAX_EXACT:
         raise ValueError(f"max_exact must be an integer from 0 to {MAX_EXACT}, got {max_exact!r}.")
     if type(seed) is not int or not 0 <= seed < 1 << 63:

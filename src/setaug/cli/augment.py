@@ -22,7 +22,7 @@ from setaug.cli.shared.options import (
     skipped_lines,
 )
 from setaug.cli.shared.progress import progress_bar
-from setaug.registry import ORDERINGS
+from setaug.registry import DEFAULT_PAIR_FORMAT, ORDERINGS, PAIR_FORMATS, describe
 from setaug.terminal import tell
 
 if TYPE_CHECKING:
@@ -76,10 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--format",
-        choices=("prompt-completion", "chat", "chat-prompt-completion", "columns"),
-        default="prompt-completion",
-        help="format of a pair: two texts, one list of chat messages, two such lists, or two texts named by --columns"
-        " [prompt-completion]",
+        choices=tuple(PAIR_FORMATS),
+        default=DEFAULT_PAIR_FORMAT,
+        help=f"format of a pair; {describe(PAIR_FORMATS, default=DEFAULT_PAIR_FORMAT)}",
     )
     group.add_argument("--system", metavar="TEXT", help="a system message for the chat formats")
     group.add_argument("--columns", nargs=2, metavar=("PROMPT", "COMPLETION"), help="column names for --format columns")

@@ -60,7 +60,7 @@ def _read_labels(items: Any) -> list[str] | None:
 def _read_count(schema: Mapping[str, Any], name: str) -> int | None:
     count = schema.get(name)
     if name in schema and (type(count) is not int or count < 0):
-        raise ValueError(f"{name} must be a whole number from 0 on, got {count!r}.")
+        raise ValueError(f"{name} must be an integer of at least 0, got {count!r}.")
     return count
 
 

@@ -28,9 +28,9 @@ def check_k(k: object, rule: str) -> int:
     if rule != "top-k":
         raise ValueError(f"k is for the rule top-k, and the rule is {rule}; leave k out, or give rule='top-k'.")
     if type(k) is not int:
-        raise TypeError(f"k must be a whole number from 1 on, got {k!r}.")
+        raise TypeError(f"k must be an integer of at least 1, got {k!r}.")
     if k < 1:
-        raise ValueError(f"k must be a whole number from 1 on, got {k}.")
+        raise ValueError(f"k must be an integer of at least 1, got {k}.")
     return k
 
 

@@ -175,7 +175,7 @@ class PromptedSetModel(SetEstimator):
         if {"\n", "\r"} & {*self.augmenter.codec.encode(["a", "b"])}:
             raise ValueError("labels are read from one line, so the separator must not break it.")
         if not isinstance(self.endpoint.request.get("seed", 0), int | None):
-            raise ValueError(f"the seed of a request must be a whole number, got {self.endpoint.request['seed']!r}.")
+            raise ValueError(f"the seed of a request must be an integer, got {self.endpoint.request['seed']!r}.")
         for name in _OURS:
             if name in self.endpoint.request:
                 raise ValueError(f'the field "{name}" of a request cannot be chosen by hand.')

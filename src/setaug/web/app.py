@@ -16,11 +16,12 @@ from starlette.exceptions import HTTPException
 
 from setaug import __version__
 from setaug.errors import SetAugError
+from setaug.registry import ORDERINGS
 from setaug.web.access import make_check
 from setaug.web.batching import Predictor
 from setaug.web.bodies import Bodies
 from setaug.web.connections import Connections
-from setaug.web.data_api import DataApi, about, folder_size
+from setaug.web.data_api import PAGE_FORMATS, DataApi, about, folder_size
 from setaug.web.datasets import Dataset, Datasets
 from setaug.web.limits import Limits, Refusal
 from setaug.web.model_api import ModelApi
@@ -70,6 +71,7 @@ def make_app(
             "model": None if model is None else {"name": model_name, "kind": model.kind},
             "dataset": None if data is None else about(data),
             "limits": asdict(limits),
+            "choices": {"ordering": list(ORDERINGS), "format": list(PAGE_FORMATS)},
         }
 
     async def live() -> dict[str, str]:

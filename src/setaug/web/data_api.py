@@ -41,6 +41,13 @@ def _known_ordering(name: str) -> str:
     return name
 
 
+def _known_format(name: str) -> str:
+    registry.check_choice("format", name, PAGE_FORMATS)
+    return name
+
+
+PAGE_FORMATS = tuple(name for name in registry.PAIR_FORMATS if name != "columns")
+FormatName = Annotated[str, AfterValidator(_known_format), Query(json_schema_extra={"enum": list(PAGE_FORMATS)})]
 OrderingName = Annotated[
     str,
     AfterValidator(_known_ordering),
@@ -277,7 +284,7 @@ class DataApi:
         size: bool = True,
         written_as: FormName = registry.DEFAULT_FORM,
         seed: Seed = 0,
-        format: Literal["prompt-completion", "chat", "chat-prompt-completion"] = "prompt-completion",  # noqa: A002
+        format: FormatName = registry.DEFAULT_PAIR_FORMAT,  # noqa: A002
     ) -> Response:
         """Return the training pairs, byte for byte what ``setaug augment`` writes."""
         dataset = self._datasets.get(key)

@@ -47,6 +47,8 @@ class Health(BaseModel):
     model: Model | None
     dataset: About | None
     limits: dict[str, float]
+    choices: dict[str, list[str]]
+    """Values of the parameters that take a name."""
 
 
 class Status(BaseModel):

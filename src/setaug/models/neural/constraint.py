@@ -322,7 +322,7 @@ def _check_sizes(sizes: SupportsIndex | Iterable[int] | None, n_labels: int | No
     given = range(most + 1) if sizes is None else [sizes] if isinstance(sizes, SupportsIndex) else sizes
     allowed = frozenset(map(index, given))
     if not allowed or min(allowed) < 0:
-        raise ValueError(f"sizes must be numbers from 0 on, got {sorted(allowed)}.")
+        raise ValueError(f"sizes must be integers of at least 0, got {sorted(allowed)}.")
     if n_labels is not None and max(allowed) > n_labels:
         if min(allowed) > n_labels:
             raise ValueError(f"there are only {n_labels} labels, too few for a set of {min(allowed)}.")

@@ -447,6 +447,9 @@ const start = () => trying(async () => {
   say("");
   state.model = health.model;
   state.limits = health.limits;
+  for (const [name, values] of Object.entries(health.choices)) {
+    $("pairs").elements[name].replaceChildren(...values.map((value) => new Option(value)));
+  }
   $("model").hidden = health.model === null;
   $("model-name").textContent = health.model === null ? "" : `Model: ${health.model.name} (${health.model.kind})`;
   if (health.dataset !== null) await open(health.dataset);
