@@ -28,7 +28,7 @@ from setaug import (
     as_examples,
     read_examples,
 )
-from setaug.examples import Columns, _excerpt, read_stream, shown
+from setaug.examples import Columns, _excerpt, make_examples, make_texts, read_stream, shown
 from setaug.storage import open_again
 from tests.strategies import any_label, any_text
 
@@ -624,3 +624,45 @@ def test_a_data_set_without_the_columns_is_told():
     )
     with pytest.raises(DataError, match=r'"labels" must be a list of strings, got 1\.'):
         list(as_examples(data))
+
+
+FRAMES = {
+    "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
+    "columns": lambda columns: columns,
+    "rows": lambda columns: [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_tables_are_read_row_by_row(kind: str) -> None:
+    table = FRAMES[kind]({"id": [7, 8], "text": ["We won!", "Hello"], "labels": [["joy", "pride"], []]})
+    assert list(as_examples(table)) == [Example("We won!", ("joy", "pride"), 7), Example("Hello", (), 8)]
+    assert make_texts(table) == (["We won!", "Hello"], [7, 8])
+    assert make_examples(table, [{"a"}, {"b"}]) == [Example("We won!", ("a",)), Example("Hello", ("b",))]
+
+
+def test_a_column_of_texts_and_a_tuple_of_texts_and_sets() -> None:
+    texts = pytest.importorskip("pandas").Series(["a", "b"])
+    assert make_texts(texts)[0] == ["a", "b"]
+    assert make_examples((texts, [["x"], ["y"]])) == [Example("a", ("x",)), Example("b", ("y",))]
+    assert make_examples((Example("a", ("x",)), Example("b", ()))) == [Example("a", ("x",)), Example("b", ())]
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ({"text": "We won!", "labels": ["joy"]}, "got str for 'text'; put a single row into a list"),
+        ({"text": ["a", "b"], "labels": [["x"]]}, "columns must have the same length, got {'text': 2, 'labels': 1}"),
+        ({"body": ["a"]}, 'field "text" is missing; the row has "body"'),
+    ],
+)
+def test_tables_that_cannot_be_read_are_refused(table: dict[str, object], problem: str) -> None:
+    with pytest.raises((TypeError, ValueError, DataError), match=re.escape(problem)):
+        make_texts(table)
+
+
+def test_splits_are_not_a_data_set() -> None:
+    datasets = pytest.importorskip("datasets")
+    split = datasets.Dataset.from_dict({"text": ["a"], "labels": [["x"]]})
+    with pytest.raises(TypeError, match=r"got a mapping of splits; choose one, such as data\['train'\]"):
+        list(as_examples(datasets.DatasetDict(train=split)))

@@ -19,6 +19,7 @@ import orjson
 
 from setaug.errors import DataError, FileError, MissingExtraError
 from setaug.storage import BROKEN_ARCHIVE, KINDS, display_name, kind_of, open_input
+from setaug.tables import as_rows
 
 MAX_LINE = 1 << 28
 """Maximum length of a line of a JSONL file (256 MiB): positions in a block of lines are 32-bit integers."""
@@ -155,7 +156,7 @@ Data: TypeAlias = Iterable[Example] | Iterable[Mapping[str, Any]]
 
 
 def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]:
-    """Yield examples from examples, from rows (any mappings) or from a Hugging Face ``Dataset``.
+    """Yield examples from examples, rows (any mappings), a Hugging Face ``Dataset``, a data frame or columns.
 
     Class labels that a data set stores as numbers become names.
 
@@ -167,7 +168,7 @@ def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]
     """
     columns = columns or Columns()
     names = _class_names(data, columns.labels)
-    for number, item in enumerate(data, 1):
+    for number, item in enumerate(as_rows(data), 1):
         if isinstance(item, Example):
             yield item
             continue
@@ -180,10 +181,12 @@ def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]
 
 
 def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> list[Example]:
-    """Return examples from examples, from rows, or from texts and label sets."""
+    """Return examples from anything that `as_examples` takes, from texts and label sets, or from a tuple of these."""
+    if labels is None and isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], Example | Mapping):
+        data, labels = data
     if labels is None:
         return list(as_examples(cast(Data, data)))
-    texts, sets = list(data), list(labels)
+    texts, sets = make_texts(data)[0], list(labels)
     if len(texts) != len(sets):
         raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
     # The order of a Python set varies between runs, and models are trained on the given order.
@@ -192,10 +195,10 @@ def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] 
 
 
 def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | int | None]]:
-    """Return the texts of texts, examples or rows, and their ids."""
+    """Return the texts of texts, or of anything that `as_examples` takes, and their ids."""
     if isinstance(data, str):
         raise TypeError(f"expected texts, got the string {data!r}.")
-    items = cast(Data, [Example(item, ()) if isinstance(item, str) else item for item in data])
+    items = cast(Data, [Example(item, ()) if isinstance(item, str) else item for item in as_rows(data)])
     examples = list(as_examples(items, Columns(are_labelled=False)))
     return [example.text for example in examples], [example.id for example in examples]
 

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from setaug.decoding.thresholds import check_k, check_rule, make_prediction, true_sizes, tune_k, tune_threshold
 from setaug.errors import DataError
 from setaug.estimator import SetEstimator
-from setaug.examples import Data, Example, as_examples, make_examples, make_texts
+from setaug.examples import Data, Example, make_examples, make_texts
 from setaug.metrics import index_labels, indicator_matrix
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
@@ -130,7 +130,7 @@ class TfidfClassifier(SetEstimator):
         """
         self._check()
         examples = make_examples(data, labels)
-        judges = list(as_examples(dev)) if dev is not None else examples
+        judges = make_examples(dev) if dev is not None else examples
         if not examples:
             raise DataError("the training data is empty.")
         if not judges:

@@ -15,7 +15,7 @@ import torch
 
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import SetEstimator, has_fields
-from setaug.examples import Data, Example, as_examples, make_examples
+from setaug.examples import Data, Example, make_examples
 from setaug.metrics import score_sets
 from setaug.models.model_folder import (
     STATISTICS,
@@ -93,7 +93,7 @@ class SetModel(SetEstimator):
 
         """
         examples = make_examples(data, labels)
-        dev_examples = list(as_examples(dev)) if dev is not None else []
+        dev_examples = make_examples(dev) if dev is not None else []
         if not examples:
             raise DataError("the training data is empty.")
         if dev is not None and not dev_examples:
