@@ -146,6 +146,10 @@ MISTAKES = [
     ("{generator} missing.jsonl", "cannot read missing.jsonl"),
     ("{generator} bad.jsonl", 'line 1 of bad.jsonl: field "text" is missing'),
     ("{generator} dev.jsonl --size-is 99", "too few for a set of 99"),
+    (
+        "{generator} dev.jsonl -o sets.csv",
+        "the output is JSON lines, but the suffix of sets.csv is that of another",
+    ),
     ("{generator} dev.jsonl --size-is -1", "size_is must be an integer of at least 0, got -1."),
     ("{generator} dev.jsonl --min-size 3 --max-size 2", "max_size 2 is below min_size 3."),
     ("{generator} dev.jsonl --no-constrain --size-is 2", "size_is, min_size and max_size need the constraint."),

@@ -207,6 +207,7 @@ def test_answers_lie_beside_an_output_that_is_named_by_an_address(server: ModelS
         (["--template", "no text"], "template must hold {text} exactly once"),
         (["--base-url", "localhost"], "base_url must be an address"),
         (["--concurrency", "0"], "concurrency must be"),
+        (["-o", "sets.tsv.gz"], "the output is JSON lines, but the suffix of sets.tsv.gz is that of another format"),
         (["--train", "missing.jsonl"], "cannot read missing.jsonl"),
         (["--train", "empty.jsonl"], "empty.jsonl contains no examples"),
         (["--answers", "train.jsonl"], "the output would replace the input train.jsonl"),

@@ -7,7 +7,14 @@ The output is a set by construction: no duplicate or unknown labels, and exactly
 import argparse
 from itertools import islice
 
-from setaug.cli.shared.options import UsageError, add_input, checking_options, read_input, skipped_lines
+from setaug.cli.shared.options import (
+    UsageError,
+    add_input,
+    check_jsonl,
+    checking_options,
+    read_input,
+    skipped_lines,
+)
 from setaug.cli.shared.progress import counting_from, progress_bar
 from setaug.cli.shared.settings_options import add_settings, given_settings
 from setaug.settings import Decoding
@@ -50,6 +57,7 @@ def run(options: argparse.Namespace) -> None:
     from setaug.models import load_model
     from setaug.storage import open_output
 
+    check_jsonl(options.output)
     changes = given_settings(options, Decoding, names=_NAMES)
     if options.rule is not None:
         changes["rule"] = options.rule

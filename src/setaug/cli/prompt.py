@@ -20,6 +20,7 @@ from setaug.cli.shared.options import (
     add_server,
     add_thresholds,
     add_written_form,
+    check_jsonl,
     checking_options,
     counted,
     make_endpoint,
@@ -130,6 +131,7 @@ def run(options: argparse.Namespace) -> None:
     from setaug.prompting.endpoint import Teller
     from setaug.storage import open_output
 
+    check_jsonl(options.output)
     model = _make_model(options)
     skipped = Skipped() if options.skip_bad else None
     model.fit(_read(options, options.train, skipped, are_labelled=True))

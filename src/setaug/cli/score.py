@@ -12,7 +12,14 @@ from math import sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from setaug.cli.shared.options import UsageError, add_input, checking_options, read_input, skipped_lines
+from setaug.cli.shared.options import (
+    UsageError,
+    add_input,
+    check_jsonl,
+    checking_options,
+    read_input,
+    skipped_lines,
+)
 from setaug.cli.shared.progress import counting_from, progress_bar
 from setaug.registry import DEFAULT_ORDERING, ORDERINGS, describe, proposals
 from setaug.terminal import json_line, tell
@@ -70,6 +77,7 @@ def run(options: argparse.Namespace) -> None:
     from setaug.models import load_model
     from setaug.storage import open_output
 
+    check_jsonl(options.output)
     names = list(dict.fromkeys(options.proposal))
     with checking_options():
         check_scoring(names, options.samples, options.max_exact, options.seed)

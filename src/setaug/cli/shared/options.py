@@ -55,6 +55,14 @@ def check_places(options: argparse.Namespace) -> None:
     check_outputs(outputs, inputs)
 
 
+def check_jsonl(path: str) -> None:
+    """Raise if the name of an output promises a format other than JSON lines."""
+    from setaug.storage import has_kind, kind_of
+
+    if has_kind(path) and kind_of(path) != "jsonl":
+        raise UsageError(f"the output is JSON lines, but the suffix of {path} is that of another format; use .jsonl.")
+
+
 def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> None:
     """Add the input, one file or several, and how to read it."""
     more = "folders of such files; addresses (s3://bucket/folder); " if are_many else ""
