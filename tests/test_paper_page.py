@@ -37,7 +37,10 @@ def test_each_claim_has_one_verdict() -> None:
 def test_the_commands_exist() -> None:
     commands = " ".join(row[1] for row in claims())
     assert set(re.findall(r"reproduce ([a-z][a-z-]*)", commands)) <= NAMES.keys()
-    studies = {*re.findall(r"simulate ([a-z][a-z0-9-]*)", commands), *re.findall(r"`(finding-[0-9])`", commands)}
+    studies = {
+        *re.findall(r"simulate ([a-z][a-z0-9-]*)", commands),
+        *re.findall(r"`(finding-[0-9]|larger-blocks)`", commands),
+    }
     assert studies - {"data"} == FINDINGS.keys()
     for test in re.findall(r"`(tests/[^`]*)`", commands):
         assert (PAGE.parent.parent / test).exists(), test

@@ -167,4 +167,4 @@ def test_a_run_that_is_ended_leaves_nothing_behind(source: Path) -> None:
 def test_bad_lines_are_counted_though_nothing_else_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "in.jsonl").write_text('{"text":"a","labels":["x"]}\nbad\n')
     assert main(["augment", str(tmp_path / "in.jsonl"), "-o", str(tmp_path / "out.jsonl"), "--skip-bad", "-q"]) == 0
-    assert capsys.readouterr().err.startswith("skipped 1 bad lines; they are:\n  line 2 of in.jsonl: not valid JSON")
+    assert capsys.readouterr().err.startswith("skipped 1 bad line:\n  line 2 of in.jsonl: not valid JSON")

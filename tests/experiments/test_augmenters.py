@@ -18,4 +18,6 @@ def test_a_stored_augmenter_is_read_and_written_as_it_is() -> None:
 
 
 def test_all_parameters_are_kept() -> None:
-    assert len(augmenter_to_cell(SetAugmenter())) == len(SetAugmenter().get_params())
+    augmenter = SetAugmenter(written_as="json")
+    assert len(augmenter_to_cell(augmenter)) == len(augmenter.get_params())
+    assert augmenter_to_cell(augmenter).keys() - augmenter_to_cell(SetAugmenter()).keys() == {"written_as"}

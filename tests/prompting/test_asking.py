@@ -48,7 +48,7 @@ def test_sets_are_what_the_model_says(kind: str, server: ModelServer, relay: Rel
     said = [choice["message"]["content"] if kind == "chat" else choice["text"] for choice in choices]
     assert [found.generation for found in predictions] == said
     assert len(set(said)) > 1, "the server says the same about every text, so nothing is tested"
-    assert [found.labels for found in predictions] == [model._reader().read(text).labels for text in said]
+    assert [found.labels for found in predictions] == [model._reader().read(text).prediction.labels for text in said]
     assert model.report_.n_new == len(TEXTS)
     assert model.report_.prompt_tokens == sum(answer["usage"]["prompt_tokens"] for answer in expected)
     assert model.report_.completion_tokens == sum(answer["usage"]["completion_tokens"] for answer in expected)

@@ -172,7 +172,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl"
     for content in ('{"text": "x"}\n', '{"text": "x"}', '{"text": "x"}\n{"text": "y"}', "\n", '{"request": 3}\n'):
         path.write_text(content)
-        with pytest.raises(FileError, match=r"line 1 of .*test.jsonl was not written"), open_answers(path):
+        with pytest.raises(FileError, match=r"line 1 of .*test.jsonl was not written by"), open_answers(path):
             pass
         assert path.read_text() == content
 
@@ -280,4 +280,4 @@ def test_prompts_can_ask_for_json() -> None:
 )
 def test_answers_in_json_are_read_over_several_lines(answer: str, labels: tuple[str, ...]) -> None:
     reader = AnswerReader(codec=SetCodec(written_as="json"), index=LabelIndex(["joy", "love"]))
-    assert reader.read(answer).labels == labels
+    assert reader.read(answer).prediction.labels == labels

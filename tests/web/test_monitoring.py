@@ -12,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from setaug.predictions import Prediction
+from setaug.settings import Decoding
 from setaug.web import Limits
 from setaug.web.datasets import Datasets
 from setaug.web.monitoring import _Json, _Text
@@ -25,6 +26,7 @@ class Model:
     """A model that takes its time, and fails, or hangs until it is released, where it is told to."""
 
     kind = "generator"
+    decoding = Decoding()
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -72,6 +74,7 @@ def test_one_line_a_request(caplog: pytest.LogCaptureFixture) -> None:
     with serving() as server, caplog.at_level(logging.INFO, "setaug.web"):
         server.ask("/api/health/live", secret="sesame")
         server.ask("/a%0Ab")
+        wait_until(lambda: len(caplog.records) == 2)
     first, second = caplog.records
     written = _Text("%(message)s%(shown_id)s").format(first)
     assert written.startswith("127.0.0.1 GET /api/health/live 200 15 bytes 0.")

@@ -88,5 +88,5 @@ def _read(path: Path) -> list[Response]:
         try:
             responses.append(Response.from_line(line))
         except (ValueError, TypeError, KeyError):
-            raise FileError(f"line {number} of {path} is no answer to a prompt; name another place.") from None
+            raise FileError(f"line {number} of {path} was not written by this command; choose another name.") from None
     return responses
