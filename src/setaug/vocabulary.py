@@ -1,9 +1,13 @@
 """The vocabulary: the known labels, and matching text to them up to case and white space."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from setaug.examples import check_labels
 from setaug.orders.statistics import LabelStatistics
+
+_SAMPLE = 1000
+"""How many labels are looked at to see whether they are joined."""
 
 
 def check_vocabulary(vocabulary: str | Sequence[str]) -> None:
@@ -20,6 +24,28 @@ def known_labels(statistics: LabelStatistics, vocabulary: str | Sequence[str]) -
         return None
     seen = [label for label, _ in statistics.most_common()]
     return seen if isinstance(vocabulary, str) else list(dict.fromkeys([*seen, *vocabulary]))
+
+
+def joined_label(labels: Iterable[str]) -> tuple[str, str] | None:
+    """Return a label that looks like several, and their separator, if most of the first labels look so.
+
+    Examples
+    --------
+    >>> joined_label(["joy,love", "fear", "love,pride"]), joined_label(["['joy', 'love']"])
+    (('joy,love', ','), ("['joy', 'love']", '['))
+    >>> joined_label(["joy", "love", "Smith, John"])
+
+    """
+    sample = list(islice(labels, _SAMPLE))
+    for mark in ("[", ",", ";", "|", "\t"):
+        joined = [label for label in sample if _is_joined(label, mark)]
+        if 2 * len(joined) > len(sample):
+            return joined[0], mark
+    return None
+
+
+def _is_joined(label: str, mark: str) -> bool:
+    return label[0] + label[-1] == "[]" if mark == "[" else mark in label.strip(mark)
 
 
 class LabelIndex:

@@ -168,3 +168,26 @@ def test_bad_lines_are_counted_though_nothing_else_is_said(tmp_path: Path, capsy
     (tmp_path / "in.jsonl").write_text('{"text":"a","labels":["x"]}\nbad\n')
     assert main(["augment", str(tmp_path / "in.jsonl"), "-o", str(tmp_path / "out.jsonl"), "--skip-bad", "-q"]) == 0
     assert capsys.readouterr().err.startswith("skipped 1 bad line:\n  line 2 of in.jsonl: not valid JSON")
+
+
+@pytest.mark.parametrize("command", ["augment", "inspect"])
+@pytest.mark.parametrize(
+    ("cell", "remedy"), [('"joy,love"', "separate them with --delimiter ','"), ("\"['joy', 'love']\"", "not a list")]
+)
+def test_labels_that_look_joined_are_warned_of(
+    command: str, cell: str, remedy: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "in.csv"
+    file.write_text(f"text,labels\na,{cell}\nb,fear\nc,{cell.replace('joy', 'pride')}\n")
+    output = ["-o", str(tmp_path / "out.jsonl"), "-q"] if command == "augment" else ["--no-diagnosis"]
+    assert main([command, str(file), *output]) == 0
+    warning = capfd.readouterr().err
+    assert "warning: most labels look like several in one" in warning
+    assert remedy in warning
+
+
+def test_a_comma_in_few_labels_is_no_warning(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "in.csv"
+    file.write_text('text,labels\na,"Smith, John;person"\nb,place;river\n')
+    assert main(["augment", str(file), "-o", str(tmp_path / "out.jsonl"), "-q"]) == 0
+    assert capfd.readouterr().err == ""

@@ -19,6 +19,7 @@ from setaug.cli.shared.options import (
     checking_options,
     columns_of,
     counted,
+    joined_lines,
     skipped_lines,
 )
 from setaug.cli.shared.progress import progress_bar
@@ -142,7 +143,8 @@ def run(options: argparse.Namespace) -> None:
             engine=engine,
             progress=progress,
         )
-    tell(*([] if options.quiet else _summary(report, options)), *skipped_lines(report.skipped))
+    summary = [] if options.quiet else _summary(report, options)
+    tell(*summary, *joined_lines(report.joined), *skipped_lines(report.skipped))
 
 
 def _engine(options: argparse.Namespace) -> "Engine":

@@ -17,6 +17,7 @@ from setaug.cli.shared.options import (
     checking_options,
     columns_of,
     counted,
+    joined_lines,
     skipped_lines,
     write_html,
 )
@@ -61,6 +62,7 @@ def run(options: argparse.Namespace) -> None:
     """Inspect a file."""
     from setaug.analysis.inspection import inspect_file
     from setaug.orders.edges import Thresholds
+    from setaug.vocabulary import joined_label
 
     with checking_options():
         thresholds = Thresholds(min_pmi=options.min_pmi, min_ratio=options.min_ratio)
@@ -86,8 +88,7 @@ def run(options: argparse.Namespace) -> None:
         _write_page(found, options)
     if options.html != "-":
         _print(found, graph, options)
-    if found.skipped.count:
-        tell(*skipped_lines(found.skipped))
+    tell(*joined_lines(joined_label(found.statistics.labels)), *skipped_lines(found.skipped))
 
 
 def _told(inputs: list[str]) -> str:

@@ -19,6 +19,7 @@ from setaug.cli.shared.options import (
     add_thresholds,
     add_written_form,
     checking_options,
+    joined_lines,
     read_input,
     skipped_lines,
 )
@@ -110,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
     from setaug.models.neural.processes import is_main_process
+    from setaug.vocabulary import joined_label
 
     _check_input(options)
     with checking_options():
@@ -119,8 +121,9 @@ def run(options: argparse.Namespace) -> None:
     skipped = _skipped(options)
     train = _read(options, options.input, skipped)
     dev = None if options.dev is None else _read(options, options.dev, skipped)
-    if skipped is not None and is_main_process():
-        _say(*skipped_lines(skipped))
+    if is_main_process():
+        labels = dict.fromkeys(label for example in train for label in example.labels)
+        _say(*joined_lines(joined_label(labels)), *skipped_lines(skipped))
     best = []
     for seed in seeds:
         model = _make_model(options, seed)

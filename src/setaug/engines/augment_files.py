@@ -22,6 +22,7 @@ from setaug.orders.pair_counts import SpillingPairCounts
 from setaug.registry import ORDERINGS
 from setaug.settings import Progress
 from setaug.storage import check_outputs, local_path
+from setaug.vocabulary import joined_label
 
 
 def augment_files(
@@ -83,6 +84,7 @@ def augment_files(
     with (engine or LocalEngine()).start(job, progress) as run:
         table = run.count_labels(report)
         report.n_labels = table.n_labels
+        report.joined = joined_label(table.first_labels())
         report.n_pairs = report.n_examples * (augmenter.n_orders + 1)
         labels = table.labels() if ORDERINGS[augmenter.ordering].needs_names else []
         ordering = augmenter.make_ordering(

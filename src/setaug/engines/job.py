@@ -42,6 +42,8 @@ class AugmentReport:
     """Sets whose graph is too large to count its orders."""
     n_rushed: int = 0
     """Sets too large for uniform draws, drawn by the quick sampler."""
+    joined: tuple[str, str] | None = None
+    """A label that looks like several, and their separator, if most labels look so."""
     skipped: Skipped = field(default_factory=Skipped)
     seconds: float = 0.0
 

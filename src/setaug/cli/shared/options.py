@@ -225,6 +225,20 @@ def _json_object(text: str) -> dict[str, Any]:
     return found
 
 
+def joined_lines(joined: tuple[str, str] | None) -> list[str]:
+    """Warn of labels that look like several joined ones, with what to do."""
+    if joined is None:
+        return []
+    label, mark = joined
+    start = label if len(label) <= 60 else label[:60] + "..."
+    remedy = (
+        "labels in a CSV or TSV cell are text between separators, not a list"
+        if mark == "["
+        else f"if these are several labels, separate them with --delimiter {mark!r} (CSV, TSV) or put them into a list"
+    )
+    return [f"warning: most labels look like several in one, such as {start!r}; {remedy}"]
+
+
 def skipped_lines(skipped: "Skipped | None") -> list[str]:
     """Describe the skipped lines; a quiet command reports them too."""
     if skipped is None or not skipped.count:

@@ -1,6 +1,7 @@
 """Labels as bytes: numbered, counted and encoded, without a Python string for each."""
 
 import secrets
+from collections.abc import Iterator
 
 import numpy as np
 import orjson
@@ -126,9 +127,13 @@ class LabelTable:
         """Return a label by number."""
         return str(orjson.loads(b'"' + self.raw(number) + b'"'))
 
+    def first_labels(self) -> Iterator[str]:
+        """Yield the labels by number, including spellings that are not canonical."""
+        return (self.label(number) for number in range(self._n_known))
+
     def labels(self) -> list[str]:
         """Return all labels by number, including spellings that are not canonical."""
-        return [self.label(number) for number in range(self._n_known)]
+        return list(self.first_labels())
 
     @property
     def n_labels(self) -> int:
