@@ -26,6 +26,7 @@ from setaug.metrics import index_labels, indicator_matrix
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
 from setaug.settings import Progress, check_whole
+from setaug.tables import as_rows
 
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
     "svm": lambda c: LinearSVC(C=c, random_state=0),
@@ -217,7 +218,7 @@ class TfidfClassifier(SetEstimator):
             Number of labels for ``top-k`` in this call; all if there are fewer.
 
         """
-        items: Any = data if isinstance(data, str) else list(data)
+        items: Any = data if isinstance(data, str) else list(as_rows(data))
         texts, keys = make_texts(items)
         found = self.predict_proba(texts)
         rule = self.rule_ if rule is None else check_rule(rule)

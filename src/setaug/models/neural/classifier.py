@@ -19,6 +19,7 @@ from setaug.models.neural.pretrained import load_for_classification, load_saved_
 from setaug.models.neural.scratch import SHAPES, scratch_classifier, train_tokenizer
 from setaug.predictions import Prediction
 from setaug.settings import Progress, TrainingSettings
+from setaug.tables import as_rows
 from setaug.vocabulary import known_labels
 
 TOP_K = (1, 3, 5, 10, 50)
@@ -174,7 +175,7 @@ class SetClassifier(SetModel):
             value = check_k(k, rule)
         if changes:
             raise TypeError(f"a classifier takes no {', '.join(changes)}.")
-        items: Any = data if isinstance(data, str) else list(data)
+        items: Any = data if isinstance(data, str) else list(as_rows(data))
         texts, keys = make_texts(items)
         scores = self.predict_proba(texts, progress=progress)
         values: Sequence[float] = true_sizes(items) if rule == "oracle-k" else [value] * len(texts)
