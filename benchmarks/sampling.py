@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/sampling.py MODEL dev.jsonl test.jsonl [--samples 16] [--temperatures 0.5 1]
 
-MODEL is a folder of ``setaug train``. The threshold of "vote, tuned" and the calibration come from the dev data.
+MODEL is a folder of ``setaug train``. The threshold of "threshold, tuned" and the calibration come from the dev data.
 Weights by likelihood: each different text counts by the model's probability for it, instead of once per draw.
 """
 
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from setaug import Decoding, Example, SetGenerator, read_examples, score_sets
-from setaug.decoding.vote import Calibration, best_for_f1, choose, label_shares
+from setaug import Decoding, Example, SetGenerator, read_examples
+from setaug.decoding.samples import Calibration, best_for_f1, choose, label_shares
+from setaug.metrics import score_sets
 
 Sets = list[tuple[str, ...]]
 
@@ -63,7 +64,7 @@ def weigh(model: SetGenerator, text: str, ones: Sequence[Any]) -> dict[tuple[str
 
 def best_threshold(dev: Drawn) -> float:
     grid = np.arange(1, 20) / 20
-    return float(max(grid, key=lambda level: f1(dev.choose("vote", threshold=level), dev.gold)))
+    return float(max(grid, key=lambda level: f1(dev.choose("threshold", threshold=level), dev.gold)))
 
 
 def f1(found: Sets, gold: Sequence[Any]) -> float:
@@ -84,7 +85,7 @@ def main() -> None:
     gold = [example.labels for example in test]
     print(f"{options.model}: {len(test)} test examples, {options.samples} samples", flush=True)
     show("text, greedy", [found.labels for found in model.predict(test, constrained=False)], gold)
-    show("set, greedy", [found.labels for found in model.predict(test)], gold)
+    show("set, greedy", [found.labels for found in model.predict(test, choose="written")], gold)
     show("set, beam of 5", [found.labels for found in model.predict(test, name="beam")], gold)
     for temperature in options.temperatures:
         decoding = Decoding(name="random", temperature=temperature)
@@ -104,8 +105,8 @@ def study(dev: Drawn, test: Drawn, name: str) -> None:
     calibrated = [calibration(shares) for shares in test.shares]
     ways: dict[str, Callable[[], Sets]] = {
         "one sample": lambda: [sets[0] for sets in test.sets],
-        "vote, 0.5": lambda: test.choose("vote"),
-        f"vote, tuned ({threshold:g})": lambda: test.choose("vote", threshold=threshold),
+        "threshold, 0.5": lambda: test.choose("threshold"),
+        f"threshold, tuned ({threshold:g})": lambda: test.choose("threshold", threshold=threshold),
         "likeliest size": lambda: test.choose("size"),
         "expected F1": lambda: test.choose("expected-f1"),
         "expected Jaccard": lambda: test.choose("expected-jaccard"),

@@ -1,4 +1,4 @@
-"""What sharing the encoder or the prompt and padding per batch save: time per training step, as ratios in one run.
+"""What sharing the encoder, rows of the decoder or the prompt save, and padding per batch: ratios of steps in one run.
 
     OMP_NUM_THREADS=1 python benchmarks/training.py [--model FOLDER] [--causal] [--data train.jsonl] [--orders 2]
 
@@ -17,9 +17,12 @@ from transformers import LlamaConfig, LlamaForCausalLM, T5Config, T5ForCondition
 from transformers.utils import logging
 
 from setaug import Example, SetAugmenter, read_examples
+from setaug.codec import SetCodec
 from setaug.models.neural.batches import IGNORED, Item
+from setaug.models.neural.constraint import SetConstraint
 from setaug.models.neural.generator import orders
 from setaug.models.neural.layouts import Causal, Layout, make_layout
+from setaug.models.neural.objectives import ClosedCollator, training_loss
 from setaug.models.neural.pretrained import load_for_generation
 from setaug.models.neural.scratch import train_tokenizer
 from setaug.sample import sample_examples
@@ -50,7 +53,7 @@ def make_examples(options: argparse.Namespace) -> list[Example]:
 
 
 def pad_to_limit(batch: dict[str, torch.Tensor], pad: int) -> dict[str, torch.Tensor]:
-    values = {"input_ids": pad, "attention_mask": 0, "labels": IGNORED}
+    values = {"input_ids": pad, "attention_mask": 0, "decoder_input_ids": pad, "labels": IGNORED}
     return {
         name: torch.nn.functional.pad(rows, (0, LIMIT - rows.shape[1]), value=values[name]) if name in values else rows
         for name, rows in batch.items()
@@ -69,19 +72,21 @@ def make_ways(layout: Layout, parts: list[list[Item]]) -> dict[str, list[dict[st
             "shared prompt": [layout.pack(items) for items in parts],
             "repeated prompt": [layout.repeat(items) for items in parts],
         }
-    collate, pad = layout.collator(), layout.model.config.pad_token_id
+    assert layout.collator() == layout.pack
+    pad = layout.model.config.pad_token_id
     return {
-        "shared encoder, padded per batch": [collate(items) for items in parts],
-        "repeated inputs, padded per batch": [collate(one_by_one(items)) for items in parts],
-        "shared encoder, padded to 120": [pad_to_limit(collate(items), pad) for items in parts],
+        "one decoder row per example": [layout.pack(items) for items in parts],
+        "one decoder row per target": [layout.repeat(items) for items in parts],
+        "repeated inputs": [layout.repeat(one_by_one(items)) for items in parts],
+        "repeated inputs, padded to 120": [pad_to_limit(layout.repeat(one_by_one(items)), pad) for items in parts],
     }
 
 
 def timed(step: Callable[[dict[str, torch.Tensor]], None], batches: list[dict[str, torch.Tensor]]) -> float:
-    began = time.perf_counter()
+    began = time.process_time()  # of one thread: others may use the machine, too
     for batch in batches:
         step(batch)
-    return (time.perf_counter() - began) / len(batches)
+    return (time.process_time() - began) / len(batches)
 
 
 def main() -> None:
@@ -110,10 +115,14 @@ def main() -> None:
     model.train()
 
     def step(batch: dict[str, torch.Tensor]) -> None:
-        layout.run(model, batch).loss.backward()
+        training_loss(layout, model, batch, "closed" if "allowed" in batch else "plain").backward()
         model.zero_grad()
 
-    ways = make_ways(layout, [items[start : start + options.batch_size] for start in starts])
+    parts = [items[start : start + options.batch_size] for start in starts]
+    labels = list(dict.fromkeys(label for example in examples for label in example.labels))
+    sets = SetConstraint.for_model(model, tokenizer, labels, codec=SetCodec()).automaton
+    closed = ClosedCollator(layout.pack, sets, sets.tokens.tolist())
+    ways = {**make_ways(layout, parts), "as the first, objective closed": [closed(part) for part in parts]}
     for batches in ways.values():
         timed(step, batches)  # warm up
     times: dict[str, list[float]] = {name: [] for name in ways}

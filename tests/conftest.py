@@ -23,7 +23,8 @@ DEV = list(sample_examples(12, seed=1))
 def patient() -> Iterator[None]:
     """Keep commands quiet while models load, which takes longer on a busy machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("setaug.cli.shared.progress.PATIENCE", 600)
+        patch.setattr("setaug.progress.PATIENCE", 600)
+        patch.setattr("setaug.progress.LINE_EVERY", 600)
         yield
 
 
@@ -51,16 +52,20 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
 @pytest.fixture(scope="session")
 def generator_folder(make_once: MakeOnce) -> Path:
     from setaug.models import SetGenerator, TrainingSettings
+    from setaug.settings import Decoding
 
-    model = SetGenerator("tiny", training=TrainingSettings(epochs=2, seed=1))
+    model = SetGenerator("tiny", training=TrainingSettings(epochs=2, seed=1), decoding=Decoding(choose="written"))
     return make_once("generator", lambda folder: model.fit(EXAMPLES, dev=DEV, folder=folder))
 
 
 @pytest.fixture(scope="session")
 def causal_folder(make_once: MakeOnce) -> Path:
     from setaug.models import SetGenerator, TrainingSettings
+    from setaug.settings import Decoding
 
-    model = SetGenerator("mini-causal", training=TrainingSettings(epochs=2, seed=1))
+    model = SetGenerator(
+        "mini-causal", training=TrainingSettings(epochs=2, seed=1), decoding=Decoding(choose="written")
+    )
     return make_once("causal", lambda folder: model.fit(EXAMPLES, dev=DEV, folder=folder))
 
 

@@ -35,7 +35,7 @@ COMMANDS = {
     "evaluate": "evaluate few.jsonl few.jsonl --html out/report.html",
     "prompt": f"prompt few.jsonl --train few.jsonl --model m --base-url {SERVER} --answers kept -o out/sets.jsonl",
     "demo": "demo out --no-train --examples 2000",
-    "train": "train few.jsonl -o out/run --epochs 2 --checkpoint-every 2",
+    "train": "train few.jsonl --model tiny -o out/run --epochs 2 --checkpoint-every 2",
 }
 
 
@@ -155,7 +155,7 @@ def run_all() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         lay_out(Path(folder), 10)
-        assert run(["train", f"{folder}/few.jsonl", "-o", f"{folder}/model", "--epochs", "1"]) == 0
+        assert run(["train", f"{folder}/few.jsonl", "--model", "tiny", "-o", f"{folder}/model", "--epochs", "1"]) == 0
         for name, n_killed in try_commands(options.only, options.moments, options.examples, f"{folder}/model"):
             sys.stdout.write(f"{name}: killed {n_killed} of {options.moments} times before its end; all whole\n")
             sys.stdout.flush()

@@ -13,8 +13,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from setaug import LabelStatistics
-from setaug.orders import EdgeTable, LinearExtensions, OrderBatch, SetBatch, Stream, Thresholds, make_ordering
+from setaug.orders import (
+    EdgeTable,
+    LabelStatistics,
+    LinearExtensions,
+    OrderBatch,
+    SetBatch,
+    Stream,
+    Thresholds,
+    make_ordering,
+)
 
 # The first call of a compiled loop may take seconds, and a run must be repeatable.
 settings.register_profile("setaug", deadline=None, derandomize=True, database=None)

@@ -9,8 +9,9 @@ from datasets import ClassLabel, Dataset, Features, List, Value
 from hypothesis import given
 from sklearn.base import clone
 
-from setaug import Example, Pair, SetAugmenter
+from setaug import Example, SetAugmenter
 from setaug.augmenter import PairFormat
+from setaug.examples import Pair
 from setaug.orders import ORDERINGS
 from setaug.registry import PAIR_FORMATS
 from setaug.sample import sample_examples

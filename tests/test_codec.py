@@ -4,7 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setaug import DecodedSet, SetCodec
+from setaug import SetCodec
+from setaug.codec import DecodedSet
 from tests.strategies import any_label, any_text, label_lists, separators
 
 codecs = st.builds(SetCodec, separator=separators, with_size=st.booleans())

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from setaug import Example, LabelStatistics, OrderGraph, SetAugmenter, Thresholds
+from setaug import Example, SetAugmenter
+from setaug.orders import LabelStatistics, OrderGraph, Thresholds
 
 DATA = Path(os.environ.get("SETAUG_DATA", "../shared/data"))
 pytestmark = [

@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
+import setaug
+from setaug import inspect_examples
+from setaug.reporting.graph_pictures import to_svg
+from setaug.sample import sample_examples
+
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-TRAINING = {"distributed.md", "likelihood.md", "models.md", "serve.md", "trainers.md"}
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TRAINING = {"README.md", "distributed.md", "hub.md", "likelihood.md", "models.md", "serve.md", "trainers.md"}
 BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUNNER = """
 import contextlib, io, json, subprocess, sys
@@ -78,3 +83,56 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles} | {
         *re.findall(r'id="([^"]+)"', text)
     }
+
+
+def test_the_picture_of_the_label_graph_is_as_setaug_draws_it() -> None:
+    labels = [
+        "tennis",
+        "football",
+        "match",
+        "opera",
+        "jazz",
+        "concert",
+        "event",
+        "volcano",
+        "lighthouse",
+        "island",
+        "place",
+        "crowd",
+    ]
+    graph = inspect_examples(sample_examples()).graph(labels)
+    assert (ROOT / "docs" / "label-graph.svg").read_text().strip() == to_svg(graph).strip()
+
+
+def test_the_api_reference_has_every_public_name() -> None:
+    page = (ROOT / "docs" / "api.md").read_text()
+    listed = re.findall(r"^::: setaug\.(\w+)$", page, re.MULTILINE)
+    assert set(setaug.__all__) <= {*listed, "SetAugError"}
+    assert "::: setaug.errors" in page
+
+
+def test_readme_quotes_the_results_page() -> None:
+    results = {row[0]: row[1:] for row in table_rows(ROOT / "docs" / "results.md", n_columns=5)}
+    quoted = {row[0]: row[1:] for row in table_rows(ROOT / "README.md", n_columns=4)}
+    assert set(quoted) == {*README_ROWS, ""}
+    for name, row in README_ROWS.items():
+        every = [value.replace("**", "") for value in results[row]]
+        assert [value.replace("**", "") for value in quoted[name]] == [every[0], every[2], every[3]], name
+
+
+README_ROWS = {
+    "seq2seq, plain text": "seq2seq",
+    "setaug: orders and size (the paper's method), plain text": "setaug + size (the paper's method)",
+    "seq2seq with the constraint": "seq2seq, constrained",
+    "seq2seq with size and constraint": "seq2seq + size, constrained",
+    "setaug with the constraint": "setaug + size, constrained",
+    "setaug with the constraint, a vote over 8 samples": "setaug + size, 8 samples",
+    "TF-IDF and a linear classifier": "TF-IDF, linear",
+}
+
+
+def table_rows(document: Path, n_columns: int) -> list[list[str]]:
+    """Return the rows of the tables of a document that have so many columns."""
+    lines = [line for line in document.read_text().splitlines() if line.startswith("|") and "---" not in line]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [row for row in rows if len(row) == n_columns]

@@ -17,18 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from setaug import (
-    DataError,
-    Example,
-    FileError,
-    MissingExtraError,
-    Pair,
-    SetAugError,
-    Skipped,
-    as_examples,
-    read_examples,
-)
-from setaug.examples import Columns, _excerpt, make_examples, make_texts, read_stream, shown
+from setaug import Example, SetAugError, read_examples, write_examples
+from setaug.errors import DataError, FileError, MissingExtraError
+from setaug.examples import Columns, Pair, Skipped, _excerpt, as_examples, make_examples, make_texts, read_stream, shown
 from setaug.storage import open_again
 from tests.strategies import any_label, any_text
 
@@ -638,7 +629,7 @@ def test_tables_are_read_row_by_row(kind: str) -> None:
     table = FRAMES[kind]({"id": [7, 8], "text": ["We won!", "Hello"], "labels": [["joy", "pride"], []]})
     assert list(as_examples(table)) == [Example("We won!", ("joy", "pride"), 7), Example("Hello", (), 8)]
     assert make_texts(table) == (["We won!", "Hello"], [7, 8])
-    assert make_examples(table, [{"a"}, {"b"}]) == [Example("We won!", ("a",)), Example("Hello", ("b",))]
+    assert make_examples(table, [{"a"}, {"b"}]) == [Example("We won!", ("a",), 7), Example("Hello", ("b",), 8)]
 
 
 def test_a_column_of_texts_and_a_tuple_of_texts_and_sets() -> None:
@@ -666,3 +657,33 @@ def test_splits_are_not_a_data_set() -> None:
     split = datasets.Dataset.from_dict({"text": ["a"], "labels": [["x"]]})
     with pytest.raises(TypeError, match=r"got a mapping of splits; choose one, such as data\['train'\]"):
         list(as_examples(datasets.DatasetDict(train=split)))
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_written_examples_are_read_back_with_all_their_fields(tmp_path, suffix) -> None:
+    path = tmp_path / f"e.jsonl{suffix}"
+    rows = [*ROWS, {"text": "\x1b[31m", "labels": ["é"], "id": 2**70, "extra": {"deep": [None, 1.5]}}]
+    write_examples(path, as_examples(rows))
+    read = list(read_examples(path))
+    assert read == list(as_examples(rows))
+    assert [{**one.to_dict()} for one in read] == rows
+
+
+def test_an_id_is_written_once_and_only_if_there_is_one(tmp_path) -> None:
+    write_examples(tmp_path / "e.jsonl", [Example("a", ["x"]), Example("b", [], 7), Example("c", [], 8, {"id": 1})])
+    lines = (tmp_path / "e.jsonl").read_text().splitlines()
+    assert lines == [
+        '{"text":"a","labels":["x"]}',
+        '{"id":7,"text":"b","labels":[]}',
+        '{"id":8,"text":"c","labels":[]}',
+    ]
+
+
+@pytest.mark.parametrize("name", ["text", "labels"])
+def test_no_field_is_lost_where_a_name_is_taken(tmp_path, name) -> None:
+    (example,) = as_examples([{"tweet": "a", "tags": ["x"], name: "other"}], Columns(text="tweet", labels="tags"))
+    with pytest.raises(DataError, match=f'must not be named "{name}"'):
+        write_examples(tmp_path / "e.jsonl", [example])
+    with pytest.raises(FileError, match="suffix"):
+        write_examples(tmp_path / "e.parquet", [])
+    assert not list(tmp_path.iterdir())

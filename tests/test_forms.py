@@ -117,7 +117,7 @@ def test_a_model_is_trained_to_write_a_form_and_remembers_it(
 
 def test_an_open_vocabulary_of_json_is_trained_and_predicted(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     options = ["--written-as", "json", "--vocabulary", "open", *QUICK]
-    assert main(["train", "train.jsonl", "-o", "model", *options]) == 0
+    assert main(["train", "train.jsonl", "--model", "tiny", "-o", "model", *options]) == 0
     capfd.readouterr()
     assert main(["predict", "model", "train.jsonl", "--max-size", "3", "-q"]) == 0
     for row in map(json.loads, capfd.readouterr().out.splitlines()):

@@ -11,7 +11,7 @@ import networkx as nx
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from setaug import LabelStatistics, OrderGraph
+from setaug.orders import LabelStatistics, OrderGraph
 from tests.strategies import all_thresholds, corpora
 
 SETS = list(product((0, 1), repeat=3))

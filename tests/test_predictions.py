@@ -3,14 +3,15 @@
 import gzip
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setaug import DataError, FileError
-from setaug.predictions import Prediction, read_predictions
+from setaug.errors import DataError, FileError
+from setaug.predictions import Prediction, read_predictions, write_predictions
 from setaug.terminal import json_line
 from tests.strategies import any_label, any_text, label_lists
 
@@ -32,14 +33,14 @@ predictions = st.builds(
 
 @given(predictions)
 def test_a_prediction_comes_back_from_its_row(prediction: Prediction) -> None:
-    row = prediction.as_row()
+    row = prediction.to_dict()
     assert None not in row.values()
-    assert Prediction.from_row(json.loads(json.dumps(row))) == prediction
+    assert Prediction.from_dict(json.loads(json.dumps(row))) == prediction
 
 
 def test_labels_are_all_that_a_row_needs() -> None:
-    assert Prediction.from_row({"labels": ["a", "b", "a"], "score": 1}) == Prediction(labels=("a", "b"))
-    assert Prediction.from_row({"labels": [], "size": None, "sizes": None}) == Prediction(labels=())
+    assert Prediction.from_dict({"labels": ["a", "b", "a"], "score": 1}) == Prediction(labels=("a", "b"))
+    assert Prediction.from_dict({"labels": [], "size": None, "sizes": None}) == Prediction(labels=())
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_labels_are_all_that_a_row_needs() -> None:
 )
 def test_bad_rows_say_what_is_wrong_and_where(row: dict[str, object], problem: str, tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
-        Prediction.from_row(row)
+        Prediction.from_dict(row)
     assert str(error.value) == problem
     path = tmp_path / "predictions.jsonl"
     path.write_text('{"labels": []}\n\n' + json.dumps(row) + "\n")
@@ -122,5 +123,21 @@ def test_a_line_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("number", [2**64, -(10**30), 1234567890123456789])
 def test_an_id_is_exact_whatever_its_size(number: int, tmp_path: Path) -> None:
     prediction = Prediction(labels=("é", '"\n'), id=number)
-    (tmp_path / "p.jsonl").write_bytes(json_line(prediction.as_row()) * 2)
+    (tmp_path / "p.jsonl").write_bytes(json_line(prediction.to_dict()) * 2)
     assert list(read_predictions(tmp_path / "p.jsonl")) == [prediction] * 2
+
+
+@given(st.lists(predictions, max_size=4), st.sampled_from(["", ".gz", ".zst"]))
+def test_written_predictions_are_read_back(found: list[Prediction], suffix: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"p.jsonl{suffix}")
+        write_predictions(path, iter(found))
+        assert list(read_predictions(path)) == found
+
+
+def test_after_an_error_there_is_no_file_and_the_suffix_is_kept_to(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        write_predictions(tmp_path / "p.jsonl", (Prediction(labels=(str(1 // n),)) for n in (1, 0)))
+    with pytest.raises(FileError, match=r"JSON lines, but the suffix of .*p\.csv is that of another format"):
+        write_predictions(tmp_path / "p.csv", [])
+    assert not list(tmp_path.iterdir())

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import setaug
-from setaug import Example, LabelStatistics, SetAugmenter, diagnose
+from setaug import Example, SetAugmenter, diagnose
 from setaug.analysis.likelihood import set_likelihoods
 from setaug.cli import main
-from setaug.orders import Ordering, OrderingInputs
+from setaug.orders import LabelStatistics, Ordering, OrderingInputs
 from setaug.orders.orderings import FixedOrdering
 from setaug.registry import DEFAULT_ORDERING, DEFAULT_SAMPLER, ORDERINGS, SAMPLERS, OrderingEntry, describe, proposals
 

@@ -42,7 +42,7 @@ def test_sizes_reach_to_the_largest_training_set(changes, sizes):
     ("changes", "message"),
     [
         ({"name": "best"}, "name must be one of greedy, beam, random, top-k, nucleus, got 'best'"),
-        ({"choose": "f1"}, "choose must be one of expected-f1"),
+        ({"choose": "f1"}, "choose must be one of best, written, expected-f1"),
         ({"n_beams": 0}, "n_beams must be an integer of at least 1, got 0"),
         ({"top_k": 0}, "top_k must be"),
         ({"samples": -1}, "samples must be an integer of at least 0, got -1"),

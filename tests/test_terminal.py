@@ -48,7 +48,7 @@ def test_ordinary_text_stays_as_it_is() -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)
+    monkeypatch.setattr("setaug.progress.PATIENCE", 600)
     sets = [LABELS, LABELS[:2], LABELS[1:], LABELS[:1]] * 8
     rows = [{"id": f"{at}{NASTY}", "text": NASTY, "labels": labels} for at, labels in enumerate(sets)]
     (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -97,7 +97,7 @@ def test_what_is_printed_is_harmless(arguments: list[str], folder: Path, capfd: 
         ["evaluate", "gold.jsonl", "bad.jsonl"],
         ["compare", "gold.jsonl", f"no{NASTY}", "gold.jsonl"],
         ["predict", f"no{NASTY}", "gold.jsonl"],
-        ["train", f"no{NASTY}", "-o", "run"],
+        ["train", f"no{NASTY}", "--model", "tiny", "-o", "run"],
         ["prompt", "--train", f"no{NASTY}", "gold.jsonl", "--model", "m"],
         ["augment", "bad.jsonl"],
     ],

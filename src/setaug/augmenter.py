@@ -10,7 +10,7 @@ import orjson
 
 from setaug import registry
 from setaug.codec import SetCodec
-from setaug.examples import Columns, Data, Example, Pair, as_examples
+from setaug.examples import Columns, Data, Example, LabelSets, Pair, as_examples
 from setaug.orders.arrays import SetBatch
 from setaug.orders.edges import EdgeTable, Number, Thresholds
 from setaug.orders.graph import OrderGraph
@@ -124,29 +124,40 @@ class SetAugmenter:
         _ = self.codec, self.thresholds
         return self
 
-    def fit(self, data: Data) -> Self:
-        """Count the labels of the training data, into ``statistics_``."""
+    def fit(
+        self, data: Data | Iterable[str], labels: LabelSets | None = None, *, columns: Columns | None = None
+    ) -> Self:
+        """Count the labels of the training data, into ``statistics_``; see `augment` for the parameters."""
         self.check()
-        self.statistics_ = LabelStatistics().update(example.labels for example in as_examples(data))
+        self.statistics_ = LabelStatistics().update(
+            example.labels for example in as_examples(data, columns, labels=labels)
+        )
         return self
 
-    def augment(self, data: Data, *, carry: Sequence[str] = (), columns: Columns | None = None) -> Iterator[Pair]:
+    def augment(
+        self,
+        data: Data | Iterable[str],
+        labels: LabelSets | None = None,
+        *,
+        carry: Sequence[str] = (),
+        columns: Columns | None = None,
+    ) -> Iterator[Pair]:
         """Yield the pairs of each example while reading the examples.
 
         Parameters
         ----------
-        data
-            Examples, or rows (such as a Hugging Face data set). They may differ from those of `fit`; unknown labels
-            have no edges.
+        data, labels
+            Examples, rows (a Hugging Face data set) or a table (a data frame); or texts, and their label sets or
+            indicator matrix. They may differ from those of `fit`; unknown labels have no edges.
         carry
             Fields of a row to copy to its pairs.
         columns
-            The names of the text and label columns of rows.
+            The names of the text and label columns of rows, and of labels that are numbers.
 
         """
         self.check()
         ordering = self.make_ordering(self.statistics_.labels, self.statistics_.edges(self.thresholds))
-        examples = as_examples(data, columns)
+        examples = as_examples(data, columns, labels=labels)
         first_index = 0
         while batch := list(islice(examples, _BATCH)):
             yield from self._augment_batch(batch, ordering, first_index, carry)

@@ -1,7 +1,7 @@
 """The base class of all models: scikit-learn's estimator contract, with frozen dataclasses as parameters."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from setaug.examples import Data, make_examples
+from setaug.examples import Columns, Data, LabelSets, make_examples
 from setaug.metrics import score_sets
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
@@ -26,13 +26,16 @@ class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     `set_params` replaces a dataclass by a modified copy and never mutates the object that was passed in.
     """
 
+    columns_: Columns = Columns()
+    """The names of the text and label columns that the model was fitted with; it reads other tables with them, too."""
+
     @abstractmethod
     def predict(self, data: Iterable[str] | Data, *args: Any, **changes: Any) -> list[Prediction]:
         """Predict the set of each text."""
 
-    def score(self, data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> float:
+    def score(self, data: Data | Iterable[str], labels: LabelSets | None = None) -> float:
         """Return the mean F1 of the predicted sets."""
-        examples = make_examples(data, labels)
+        examples = make_examples(data, labels, self.columns_)
         found = [one.labels for one in self.predict(examples)]
         return score_sets([example.labels for example in examples], found).samples_f1
 

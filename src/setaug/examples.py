@@ -8,18 +8,21 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import isfinite
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, TypeVar, cast
+from typing import Any, BinaryIO, Protocol, TypeAlias, TypeVar, cast
 
 import orjson
 
 from setaug.errors import DataError, FileError, MissingExtraError
-from setaug.storage import BROKEN_ARCHIVE, KINDS, display_name, kind_of, open_input
-from setaug.tables import as_rows
+from setaug.storage import BROKEN_ARCHIVE, KINDS, display_name, kind_of, open_input, write_rows
+from setaug.tables import as_rows, indicated, is_frame, is_matrix
 
 MAX_LINE = 1 << 28
 """Maximum length of a line of a JSONL file (256 MiB): positions in a block of lines are 32-bit integers."""
@@ -54,6 +57,21 @@ class Example:
         if not isinstance(self.text, str):
             raise DataError(f'"text" must be a string, got {shown(self.text)}.')
         object.__setattr__(self, "labels", check_labels(self.labels, "labels"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the example as a row with the fields ``id`` (if any), ``text``, ``labels``, and all others.
+
+        Examples
+        --------
+        >>> Example("We won!", ["joy", "pride"], fields={"source": "sms"}).to_dict()
+        {'text': 'We won!', 'labels': ['joy', 'pride'], 'source': 'sms'}
+
+        """
+        for name in ("text", "labels"):
+            if name in self.fields:
+                raise DataError(f'the other fields of an example must not be named "{name}"; rename it.')
+        id_ = {} if self.id is None else {"id": self.id}
+        return {**id_, "text": self.text, "labels": list(self.labels), **self.fields, **id_}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +108,29 @@ class Columns:
     """The separator between two labels in a cell of a CSV or TSV file."""
     are_labelled: bool = True
     """Whether labels are required; otherwise they are not read."""
+    names: Sequence[str] | None = None
+    """In Python, the names of labels that are numbers, or of the columns of an indicator matrix."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the names as JSON, without what is not set."""
+        names = {} if self.names is None else {"names": list(self.names)}
+        return {"text": self.text, "labels": self.labels, "delimiter": self.delimiter, **names}
 
     def example(self, row: Mapping[str, Any]) -> Example:
         """Check a row, and return its example."""
         for name in (self.text, self.labels):
             if name not in row and (self.are_labelled or name != self.labels):
-                raise DataError(f"field {shown(name)} is missing; the row has {_listed(row) or 'no fields'}.")
+                raise DataError(_missing(name, row))
         text = row[self.text]
         if not isinstance(text, str):
             raise DataError(f"{shown(self.text)} must be a string, got {shown(text)}.")
         labels = check_labels(row[self.labels], self.labels) if self.are_labelled else ()
         fields = {key: value for key, value in row.items() if key not in (self.text, self.labels)}
         return Example(text, labels, fields.get("id"), fields)
+
+
+def _missing(name: str, row: Mapping[str, Any]) -> str:
+    return f"field {shown(name)} is missing; the row has {listed(row) or 'no fields'}."
 
 
 def check_labels(labels: object, name: str) -> tuple[str, ...]:
@@ -145,29 +174,51 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def _listed(names: Iterable[object]) -> str:
+def listed(names: Iterable[object]) -> str:
     """List the first few names."""
     first = [shown(name) for name in islice(names, 9)]
     return ", ".join(first[:8] + ["..."] * (len(first) > 8))
 
 
-Data: TypeAlias = Iterable[Example] | Iterable[Mapping[str, Any]]
-"""Examples, or rows such as those of a Hugging Face data set."""
+class Table(Protocol):
+    """A data frame of pandas or polars."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
 
 
-def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]:
+Data: TypeAlias = Iterable[Example] | Iterable[Mapping[str, Any]] | Mapping[str, Any] | Table
+"""Examples or rows; a data frame, a mapping of columns or a Hugging Face data set."""
+LabelSets: TypeAlias = Any
+"""Label sets: a list or column of collections of labels, or an indicator matrix (array, sparse array, data frame)."""
+
+
+def as_examples(data: Any, columns: Columns | None = None, *, labels: LabelSets | None = None) -> Iterator[Example]:
     """Yield examples from examples, rows (any mappings), a Hugging Face ``Dataset``, a data frame or columns.
 
-    Class labels that a data set stores as numbers become names.
+    Class labels that a data set stores as numbers become names; other numbers become strings, with a warning.
+
+    Parameters
+    ----------
+    columns
+        The names of the text and label columns, and of the labels if they are numbers.
+    labels
+        The label sets, if the data has texts only.
 
     Examples
     --------
     >>> list(as_examples([{"text": "We won!", "labels": ["joy"]}]))
     [Example(text='We won!', labels=('joy',), id=None, fields={})]
+    >>> list(as_examples(["We won!"], labels=[{"pride", "joy"}]))
+    [Example(text='We won!', labels=('joy', 'pride'), id=None, fields={})]
 
     """
     columns = columns or Columns()
-    names = _class_names(data, columns.labels)
+    if labels is not None:
+        yield from _join(data, labels, columns)
+        return
+    read = LabelReader.of(data, columns)
     for number, item in enumerate(as_rows(data), 1):
         if isinstance(item, Example):
             yield item
@@ -175,49 +226,129 @@ def as_examples(data: Data, columns: Columns | None = None) -> Iterator[Example]
         if not isinstance(item, Mapping):
             raise TypeError(f"expected examples or rows (mappings), got {shown(item)}.")
         try:
-            yield columns.example(item if names is None else _with_names(item, columns.labels, names))
+            yield columns.example(read.row(item, columns.labels) if columns.are_labelled else item)
         except DataError as error:
             raise DataError(error.problem, source="the data", line=number) from None
 
 
-def make_examples(data: Data | Iterable[str], labels: Iterable[Collection[str]] | None = None) -> list[Example]:
+def make_examples(data: Any, labels: LabelSets | None = None, columns: Columns | None = None) -> list[Example]:
     """Return examples from anything that `as_examples` takes, from texts and label sets, or from a tuple of these."""
     if labels is None and isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], Example | Mapping):
         data, labels = data
-    if labels is None:
-        return list(as_examples(cast(Data, data)))
-    texts, sets = make_texts(data)[0], list(labels)
+    return list(as_examples(data, columns, labels=labels))
+
+
+def _join(data: Any, labels: LabelSets, columns: Columns) -> Iterator[Example]:
+    texts, ids = make_texts(data, columns)
+    sets = list(as_sets(labels, columns))
     if len(texts) != len(sets):
         raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
-    # The order of a Python set varies between runs, and models are trained on the given order.
-    ordered = [sorted(found) if isinstance(found, Set) else found for found in sets]
-    return [Example(text, found) for text, found in zip(texts, ordered, strict=True)]  # type: ignore[arg-type]
+    for text, found, key in zip(texts, sets, ids, strict=True):
+        yield Example(text, found, key)
 
 
-def make_texts(data: Data | Iterable[str]) -> tuple[list[str], Sequence[str | int | None]]:
+def make_texts(data: Any, columns: Columns | None = None) -> tuple[list[str], Sequence[str | int | None]]:
     """Return the texts of texts, or of anything that `as_examples` takes, and their ids."""
     if isinstance(data, str):
         raise TypeError(f"expected texts, got the string {data!r}.")
-    items = cast(Data, [Example(item, ()) if isinstance(item, str) else item for item in as_rows(data)])
-    examples = list(as_examples(items, Columns(are_labelled=False)))
+    items = [Example(str(item), ()) if isinstance(item, str) else item for item in as_rows(data)]
+    examples = list(as_examples(items, replace(columns or Columns(), are_labelled=False)))
     return [example.text for example in examples], [example.id for example in examples]
 
 
-def _with_names(row: Mapping[str, Any], column: str, names: list[str]) -> Mapping[str, Any]:
-    labels = row[column]
-    if not isinstance(labels, list):
-        raise DataError(f"{shown(column)} must be a list of class labels, got {shown(labels)}.")
-    for label in labels:
-        if type(label) is not int or not 0 <= label < len(names):
-            raise DataError(f"{shown(column)} contains {shown(label)}, not one of the {len(names)} class labels.")
-    return {**row, column: [names[label] for label in labels]}
+def as_sets(data: LabelSets, columns: Columns | None = None) -> Iterator[tuple[str, ...]]:
+    """Yield label sets from label sets, an indicator matrix, or anything with labels: examples, predictions, rows.
+
+    Examples
+    --------
+    >>> list(as_sets([["love", "joy"], {"pride", "joy"}, Example("Hello", [])]))
+    [('love', 'joy'), ('joy', 'pride'), ()]
+
+    """
+    columns = columns or Columns()
+    read = LabelReader.of(data, columns)
+    for number, item in enumerate(as_items(data, columns), 1):
+        if isinstance(item, Mapping) and columns.labels not in item:
+            raise DataError(_missing(columns.labels, item), source="the data", line=number)
+        given = item[columns.labels] if isinstance(item, Mapping) else getattr(item, "labels", item)
+        try:
+            yield read(given, columns.labels)
+        except DataError as error:
+            raise DataError(error.problem, source="the data", line=number) from None
+
+
+def as_items(data: Any, columns: Columns) -> Iterable[Any]:
+    """Return the label sets of an indicator matrix, the rows of a table, or any other data unchanged."""
+    if isinstance(data, str):
+        raise TypeError(f"expected label sets, got the string {data!r}.")
+    is_indicator = is_frame(data) and columns.labels not in data.columns
+    return indicated(data, columns.names) if is_indicator or is_matrix(data) else as_rows(data)
+
+
+class LabelReader:
+    """Reads the label sets of Python objects, which may be numbers, and whose order may vary between runs.
+
+    Parameters
+    ----------
+    names
+        The names of the numbers; without them, numbers become strings, which is reported once.
+
+    """
+
+    def __init__(self, names: Sequence[str] | None) -> None:
+        self._names = names
+        self._has_told = False
+
+    @classmethod
+    def of(cls, data: object, columns: Columns) -> "LabelReader":
+        """Return the reader for a data set: its features may name its class labels."""
+        return cls(_class_names(data, columns.labels) or columns.names)
+
+    def row(self, row: Mapping[str, Any], column: str) -> Mapping[str, Any]:
+        """Return a row with its labels read, if it has any."""
+        return {**row, column: self(row[column], column)} if column in row else row
+
+    def __call__(self, given: Any, column: str) -> tuple[str, ...]:
+        """Read a label set."""
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            return check_labels(given, column)
+        given = given if isinstance(given, Set) else list(given)
+        labels = [self._label(label, column) for label in given]
+        if self._names is not None and len(set(labels)) < len(labels) and not _are_strings(given):
+            raise DataError(
+                f"{shown(column)} repeats a number: {shown(given)}; rows of 0 and 1 must be an array (numpy, scipy)."
+            )
+        # The order of a Python set varies between runs, and models are trained on the given order.
+        return check_labels(sorted(labels) if isinstance(given, Set) and _are_strings(labels) else labels, column)
+
+    def _label(self, label: Any, column: str) -> Any:
+        if isinstance(label, str):
+            return label if type(label) is str else str(label)
+        if self._names is not None:
+            if not isinstance(label, Integral) or isinstance(label, bool) or not 0 <= int(label) < len(self._names):
+                raise DataError(
+                    f"{shown(column)} contains {shown(label)}, not one of the {len(self._names)} class labels."
+                )
+            return self._names[int(label)]
+        if not isinstance(label, Real) or isinstance(label, bool) or not isfinite(label):
+            return label
+        number = int(label) if isinstance(label, Integral) else float(label)
+        written = str(int(number) if number == int(number) else number)
+        if not self._has_told:
+            self._has_told = True
+            warnings.warn(f"labels that are numbers become strings, such as {written!r}.", stacklevel=2)
+        return written
+
+
+def _are_strings(labels: Iterable[Any]) -> bool:
+    return all(isinstance(label, str) for label in labels)
 
 
 def _class_names(data: object, column: str) -> list[str] | None:
-    """Look up the names of a data set's class labels (``List(ClassLabel(...))``)."""
-    features = getattr(data, "features", None) or {}
-    inner = getattr(features.get(column), "feature", None)
-    return getattr(inner, "names", None)
+    """Look up the names of the class labels (``List(ClassLabel(...))``) of a data set, or of one of its columns."""
+    features = getattr(data, "features", None)
+    feature = features.get(column) if isinstance(features, Mapping) else features
+    return getattr(getattr(feature, "feature", None), "names", None)
 
 
 def read_examples(
@@ -251,6 +382,14 @@ def read_examples(
     with open_input(path) as stream:
         for _, example in read_stream(stream, display_name(path), kind or kind_of(path), columns, skipped):
             yield example
+
+
+def write_examples(path: str | Path, examples: Iterable[Example]) -> None:
+    """Write examples to a JSONL file (also ``.gz``, ``.zst``, or ``-``), with all their fields.
+
+    The file is written atomically, and `read_examples` returns the same examples.
+    """
+    write_rows(path, (example.to_dict() for example in examples))
 
 
 def read_stream(
@@ -427,7 +566,7 @@ def _checked_header(cells: list[str] | DataError | None, columns: Columns, carry
     _check_utf8(cells)
     for name in (columns.text, columns.labels):
         if name not in cells and (columns.are_labelled or name != columns.labels):
-            raise DataError(f"column {shown(name)} is missing; the header has {_listed(cells)}.")
+            raise DataError(f"column {shown(name)} is missing; the header has {listed(cells)}.")
     _check_once(cells, columns, carry)
     return cells
 

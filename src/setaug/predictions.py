@@ -1,13 +1,13 @@
-"""Predicted sets with their evidence, and a JSONL reader for them."""
+"""Predicted sets with their evidence; reading and writing them as JSONL."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from setaug.errors import DataError, FileError
 from setaug.examples import check_labels, json_lines, parse_json_row, shown
-from setaug.storage import BROKEN_ARCHIVE, display_name, open_input
+from setaug.storage import BROKEN_ARCHIVE, display_name, open_input, write_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +36,12 @@ class Prediction:
     id: str | int | None = None
     """The example's id, if any."""
 
-    def as_row(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the prediction as a JSON object, without the fields that are None.
 
         Examples
         --------
-        >>> Prediction(labels=("joy",), size=1, sizes={1: 0.75, 2: 0.25}, id=7).as_row()
+        >>> Prediction(labels=("joy",), size=1, sizes={1: 0.75, 2: 0.25}, id=7).to_dict()
         {'id': 7, 'labels': ['joy'], 'size': 1, 'sizes': {'1': 0.75, '2': 0.25}}
 
         """
@@ -54,8 +54,22 @@ class Prediction:
         row["sizes"] = None if self.sizes is None else {str(size): share for size, share in self.sizes.items()}
         return {name: value for name, value in row.items() if value is not None}
 
+    def keep_top(self, n: int) -> "Prediction":
+        """Return the prediction with the probabilities of the n most probable labels.
+
+        Examples
+        --------
+        >>> Prediction(labels=("joy",), probabilities={"fear": 0.1, "joy": 0.9}).keep_top(1).probabilities
+        {'joy': 0.9}
+
+        """
+        if self.probabilities is None:
+            raise ValueError("there are no probabilities to keep the top ones of; ask for samples (samples=16, say).")
+        ranked = sorted(self.probabilities.items(), key=lambda item: -item[1])
+        return replace(self, probabilities=dict(ranked[:n]))
+
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> "Prediction":
+    def from_dict(cls, row: Mapping[str, Any]) -> "Prediction":
         """Return the prediction of a JSON object; only ``labels`` is required."""
         if "labels" not in row:
             raise DataError('field "labels" is missing.')
@@ -112,8 +126,13 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
     try:
         with open_input(path) as stream:
             for number, line in json_lines(stream):  # noqa: B007 (used in the error message)
-                yield Prediction.from_row(parse_json_row(line))
+                yield Prediction.from_dict(parse_json_row(line))
     except DataError as error:
         raise DataError(error.problem, source=name, line=error.line or number) from None
     except BROKEN_ARCHIVE as error:
         raise FileError(f"{name} is damaged: {error}.") from None
+
+
+def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> None:
+    """Write predictions to a JSONL file (also ``.gz``, ``.zst``, or ``-``), atomically; `read_predictions` reads it."""
+    write_rows(path, (prediction.to_dict() for prediction in predictions))

@@ -5,8 +5,9 @@ Imports no torch, numba or numpy, so it is cheap for the command line, the serve
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from setaug.errors import EndpointError
@@ -18,25 +19,74 @@ Progress: TypeAlias = Callable[[str, int, int | None], None]
 SEEDS = (15143, 27122, 999888)
 """The paper's seeds."""
 
+PAPER_MODEL = "facebook/bart-base"
+"""The smaller of the paper's models that are fine-tuned, on the Hugging Face hub."""
+
 PRECISIONS: dict[str, dict[str, Any]] = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
 """Numeric precisions, and the arguments of transformers' Trainer that select them."""
 
+WEIGHTS = {
+    "float32": "as training needs it",
+    "bfloat16": "half the memory for weights, gradients and optimizer, but small updates are rounded away",
+}
+"""Types of the weights that are trained, and of those that are loaded."""
+
 OBJECTIVES = {
     "plain": "likelihood of the given order and the sampled ones",
+    "closed": "the same, among the tokens with which a set of known labels can go on",
     "elbo": "a lower bound of the set's likelihood, from the sampled orders alone",
     "iwelbo": "the importance-weighted bound over the sampled orders",
 }
 """What training maximises."""
+DRAWN = ("elbo", "iwelbo")
+"""Objectives whose orders are all drawn, without the given one."""
+
+TRACKERS = {
+    "tensorboard": "files in the run's folder",
+    "wandb": "Weights & Biases",
+    "mlflow": "MLflow",
+}
+"""Experiment trackers that training can report to, through transformers."""
+
+RECIPES = {
+    "default": "values that suit the kind of model and the number of texts",
+    "paper": "the paper's (appendix D): 3 epochs, a learning rate of 1e-5, all training data, no early stop",
+}
+"""Where the training settings that are not given come from."""
+PAPER_EPOCHS, PAPER_RATE = 3, 1e-5
+_RATES = {
+    "t5": 5e-4,
+    "encoder-decoder": 5e-5,
+    "causal": 5e-5,
+    "adapters": 2e-4,
+    "encoder": 5e-5,
+    "small-encoder": 5e-4,
+}
+"""Learning rates by kind of model."""
+_MIN_UPDATES = 400
+_EPOCHS = range(3, 31)
+"""As many epochs as that many updates need, within these bounds: small data is read more often."""
+_PATIENCE = 4
 
 _OPENAI = "https://api.openai.com/v1"
 
-CHOICES = {
+WAYS = {
     "expected-f1": "the set with the highest expected F1",
     "expected-jaccard": "a set with a high expected Jaccard index",
+    "exact-match": "the most probable set",
+    "threshold": "all labels with at least the threshold probability",
+    "top-k": "the k most probable labels",
     "size": "the k most probable labels, where k is the most probable size",
-    "vote": "all labels with at least the threshold probability",
 }
-"""Ways to choose one set from samples."""
+"""Ways to choose a set from label probabilities or from sampled sets."""
+
+CHOICES = {
+    "best": "the way that is best on the dev data",
+    "written": "the set that the model writes",
+    **WAYS,
+    "oracle-k": "as many of the most probable labels as the true set has",
+}
+"""Where a predicted set comes from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,14 +170,17 @@ DECODINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """How to train. The defaults are the paper's (its appendix D) where it states them.
+    """How to train. What is None depends on the recipe; `completed` fills it in.
 
     Parameters
     ----------
+    recipe
+        Where the settings that are not given come from.
     epochs
-        Passes over the training data.
+        Passes over the training data; by default as many as 400 updates need, from 3 to 30.
     learning_rate
-        Peak learning rate; by default 1e-5, or more for models from scratch (1e-3 for ``tiny``). T5 needs 1e-4 to 5e-4.
+        Peak learning rate; by default 5e-4 for T5, 2e-4 for adapters, 5e-4 for encoders narrower than 512 (MiniLM),
+        5e-5 for other pretrained models, and that of their shape for models from scratch (1e-3 for ``tiny``).
     batch_size
         Examples per step and process, each with all of its orders.
     accumulate
@@ -148,10 +201,17 @@ class TrainingSettings:
         Training objective; see ``docs/likelihood.md``.
     precision
         Numeric precision; ``bfloat16`` and ``float16`` are mixed precision.
+    weights
+        Type of the weights, in memory and in the model's file; LoRA adapters are always float32.
+    gradient_checkpointing
+        Compute activations again in the backward pass instead of keeping them: less memory, more time.
     lora_rank
         Train LoRA adapters of this rank instead of all weights; they are merged at the end.
+    held_out
+        Fraction of the training data to hold out as dev data if none is given (0.1, of 100 examples or more);
+        0: nothing.
     patience
-        Stop after this many evaluations without improvement of F1 on the dev data.
+        Stop after this many evaluations without improvement of F1 on the dev data, by default 4; 0: never.
     checkpoint_every
         Save and evaluate every N updates; by default after each epoch.
     seed
@@ -159,7 +219,8 @@ class TrainingSettings:
 
     """
 
-    epochs: int = 3
+    recipe: str = field(default="default", metadata={"choices": RECIPES})
+    epochs: int | None = None
     learning_rate: float | None = None
     batch_size: int = 8
     accumulate: int = 1
@@ -171,23 +232,72 @@ class TrainingSettings:
     fresh_orders: bool = False
     objective: str = field(default="plain", metadata={"choices": OBJECTIVES})
     precision: str = field(default="float32", metadata={"choices": PRECISIONS})
+    weights: str = field(default="float32", metadata={"choices": WEIGHTS})
+    gradient_checkpointing: bool = False
     lora_rank: int | None = None
+    held_out: float | None = None
     patience: int | None = None
     checkpoint_every: int | None = None
     seed: int = SEEDS[0]
 
     def __post_init__(self) -> None:
+        check_choice("recipe", self.recipe, RECIPES)
         check_choice("precision", self.precision, PRECISIONS)
         check_choice("objective", self.objective, OBJECTIVES)
-        for name in ("accumulate", "batch_size", "epochs", "max_source_length", "max_target_length"):
+        check_choice("weights", self.weights, WEIGHTS)
+        for name in ("accumulate", "batch_size", "max_source_length", "max_target_length"):
             check_whole(name, getattr(self, name), at_least=1)
-        for name in ("checkpoint_every", "lora_rank", "patience"):
+        for name in ("checkpoint_every", "epochs", "lora_rank"):
             check_whole(name, getattr(self, name), at_least=1, optional=True)
+        check_whole("patience", self.patience, at_least=0, optional=True)
         if self.learning_rate is not None and not 0 < self.learning_rate <= 1:
             raise ValueError(f"learning_rate must be above 0 and at most 1, got {self.learning_rate!r}.")
-        if not 0 <= self.warmup < 1:
-            raise ValueError(f"warmup must be at least 0 and below 1, got {self.warmup!r}.")
+        for name in ("held_out", "warmup"):
+            if (value := getattr(self, name)) is not None and not 0 <= value < 1:
+                raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}.")
         check_seed(self.seed, bits=32)
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether settings that are not given are the paper's."""
+        return self.recipe == "paper"
+
+    @property
+    def part_held_out(self) -> float:
+        """The fraction to hold out if no dev data is given."""
+        if self.held_out is not None:
+            return self.held_out
+        return 0.0 if self.is_paper else 0.1
+
+    def completed(self, kind: str, n_examples: int, *, n_processes: int = 1, own_rate: float | None = None) -> Self:
+        """Return the settings with all that the recipe decides.
+
+        Parameters
+        ----------
+        kind
+            The kind of model: ``t5``, ``encoder-decoder``, ``causal``, ``encoder``, ``small-encoder`` or ``adapters``.
+        n_examples
+            How many examples are trained on.
+        own_rate
+            The learning rate of a model from scratch.
+
+        Examples
+        --------
+        >>> filled = TrainingSettings().completed("t5", 270)
+        >>> filled.epochs, filled.learning_rate
+        (12, 0.0005)
+
+        """
+        per_epoch = ceil(n_examples / (self.batch_size * self.accumulate * n_processes))
+        needed = min(max(ceil(_MIN_UPDATES / per_epoch), _EPOCHS[0]), _EPOCHS[-1])
+        rate = own_rate or (PAPER_RATE if self.is_paper else _RATES[kind])
+        patience = self.patience if self.patience is not None else 0 if self.is_paper else _PATIENCE
+        return replace(
+            self,
+            epochs=self.epochs or (PAPER_EPOCHS if self.is_paper else needed),
+            learning_rate=self.learning_rate or rate,
+            patience=patience or None,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,9 +327,10 @@ class Decoding:
     samples
         Sample this many sets per text, and return a probability for each label.
     choose
-        How to choose a set from the samples.
+        Where a set comes from. What is best on the dev data is chosen in training; with samples, ``best``
+        and ``written`` are ``expected-f1``.
     threshold
-        Minimum probability of a label, for ``vote``.
+        Minimum probability of a label, for ``threshold``.
     batch_size
         Sets per batch.
     seed
@@ -242,7 +353,7 @@ class Decoding:
     top_p: float = 0.9
     temperature: float = 1.0
     samples: int = 0
-    choose: str = field(default="expected-f1", metadata={"choices": CHOICES})
+    choose: str = field(default="best", metadata={"choices": CHOICES})
     threshold: float = 0.5
     batch_size: int = 32
     seed: int = 0

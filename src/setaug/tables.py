@@ -1,6 +1,7 @@
-"""Rows of tables: data frames of pandas or polars, and mappings of columns. No library is imported."""
+"""Rows of tables, and label sets of indicator matrices, of several libraries; none of them is imported."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 
@@ -15,11 +16,17 @@ def as_rows(data: Any) -> Iterable[Any]:
     """
     if isinstance(data, Mapping):
         return _zipped(data)
-    if hasattr(data, "columns") and hasattr(data, "iter_rows"):  # polars
-        return data.iter_rows(named=True)  # type: ignore[no-any-return]
-    if hasattr(data, "columns") and hasattr(data, "to_dict"):  # pandas
-        return data.to_dict("records")  # type: ignore[no-any-return]
+    if is_frame(data):
+        rows = data.iter_rows(named=True) if hasattr(data, "iter_rows") else data.to_dict("records")
+        return rows  # type: ignore[no-any-return]
+    if hasattr(data, "column_names") and hasattr(data, "to_pylist"):  # pyarrow
+        return data.to_pylist()  # type: ignore[no-any-return]
     return data  # type: ignore[no-any-return]
+
+
+def is_frame(data: Any) -> bool:
+    """Return whether data is a data frame of pandas or polars."""
+    return hasattr(data, "columns") and (hasattr(data, "iter_rows") or hasattr(data, "to_dict"))
 
 
 def _zipped(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -35,3 +42,49 @@ def _zipped(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     if len(set(lengths.values())) > 1:
         raise ValueError(f"columns must have the same length, got {lengths}.")
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+
+def is_matrix(data: Any) -> bool:
+    """Return whether data is a two-dimensional array of numbers, dense or sparse; a data frame is none."""
+    if is_frame(data) or getattr(data, "ndim", None) != 2:
+        return False
+    return hasattr(data, "tocsr") or getattr(getattr(data, "dtype", None), "kind", None) in tuple("biuf")
+
+
+def indicated(matrix: Any, names: Sequence[Any] | None) -> list[list[Any]]:
+    """Return the label set of each row of an indicator matrix: the names of the columns that are 1.
+
+    Parameters
+    ----------
+    matrix
+        A two-dimensional array (numpy), a sparse one (scipy), or a data frame, whose columns are the names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> indicated(np.array([[1, 0], [1, 1], [0, 0]]), ["joy", "love"])
+    [['joy'], ['joy', 'love'], []]
+
+    """
+    if is_frame(matrix):
+        names, matrix = list(matrix.columns), matrix.to_numpy()
+    if names is None:
+        raise TypeError(
+            "an indicator matrix needs the names of its columns: give columns=Columns(names=[...]), or a data frame."
+        )
+    if matrix.shape[1] != len(names):
+        raise ValueError(f"the indicator matrix has {matrix.shape[1]} columns, and there are {len(names)} names.")
+    if hasattr(matrix, "tocsr"):
+        rows = matrix.tocsr(copy=True)
+        rows.sum_duplicates()
+        ends, places, values = rows.indptr.tolist(), rows.indices.tolist(), rows.data.tolist()
+        pairs = [list(zip(places[a:b], values[a:b], strict=True)) for a, b in pairwise(ends)]
+    else:
+        pairs = [list(enumerate(row)) for row in matrix.tolist()]
+    return [[names[at] for at, value in sorted(row) if _is_one(value, names[at])] for row in pairs]
+
+
+def _is_one(value: Any, name: Any) -> bool:
+    if value not in (0, 1) or isinstance(value, str):
+        raise ValueError(f"an indicator matrix has only 0 and 1, but {value!r} in the column {name!r}.")
+    return bool(value)

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from setaug.analysis.diagnosis import Diagnosis, _encode, _split, diagnose
+from setaug.analysis.diagnosis import Diagnosis, diagnose
 from setaug.analysis.label_sequence_model import LabelSequenceModel, _compiled_sweep, _sweep
+from setaug.analysis.order_cost import FoldedSets, split_sets
+from setaug.errors import DataError
 from setaug.orders import SetBatch, Thresholds
 from setaug.orders.orderings import RandomOrdering
 
@@ -138,11 +140,15 @@ def test_labels_that_were_not_fitted_are_left_out_whatever_the_ordering():
 
 
 def test_held_out_sets_do_not_change_the_graph_of_the_fitted_part():
-    sets, labels = _encode([["a", "b"], ["a", "c"], ["a", "c"], ["b", "c"]], 10, 0)
+    def encode(*label_sets):
+        return FoldedSets.of(label_sets, n_folds=2, max_sets=10, seed=0)
+
+    folded = encode([*"ab"], [*"ac"], [*"ac"], [*"bc"])
+    sets, labels = folded.sets, folded.labels
     is_fitted = np.array([True, True, True, False])
-    split = _split(sets, is_fitted, len(labels), Thresholds(min_pmi=-5, min_ratio=1))
-    other, _ = _encode([["a", "b"], ["a", "c"], ["a", "c"], ["a", "b"]], 10, 0)
-    again = _split(other, is_fitted, len(labels), Thresholds(min_pmi=-5, min_ratio=1))
+    split = split_sets(sets, is_fitted, len(labels), Thresholds(min_pmi=-5, min_ratio=1))
+    other = encode([*"ab"], [*"ac"], [*"ac"], [*"ab"]).sets
+    again = split_sets(other, is_fitted, len(labels), Thresholds(min_pmi=-5, min_ratio=1))
     assert len(split.edges.keys) > 0
     assert split.edges.keys.tolist() == again.edges.keys.tolist()
     assert [labels[i] for i in split.held_out.ids] == ["b", "c"]
@@ -183,7 +189,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 
 def test_a_string_is_not_a_set_of_labels():
-    with pytest.raises(TypeError, match="expected sets of labels, got the string 'ab'"):
+    with pytest.raises(DataError, match='line 1 of the data: "labels" must be a list of strings, got "ab"'):
         diagnose(["ab"])
 
 

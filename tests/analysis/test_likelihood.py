@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setaug import Example, LabelStatistics, OrderGraph, SetLikelihood
-from setaug.analysis.likelihood import MAX_EXACT, bound_of, elbo_of, set_likelihoods
-from setaug.orders import SetBatch, Thresholds, make_ordering
+from setaug import Example
+from setaug.analysis.likelihood import MAX_EXACT, SetLikelihood, bound_of, elbo_of, set_likelihoods
+from setaug.orders import LabelStatistics, OrderGraph, SetBatch, Thresholds, make_ordering
 from setaug.registry import proposals as known_proposals
 
 SETS = [["tennis", "match", "event"]] * 2 + [["match", "event"]] * 6 + [["event"]] * 24 + [["person"]] * 68

@@ -156,7 +156,7 @@ def test_rows_in_are_rows_out_or_counted(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)
+    monkeypatch.setattr("setaug.progress.PATIENCE", 600)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     for seed in range(4):
         quiet = ["-q"] if seed % 2 else []

@@ -111,8 +111,8 @@ def test_mistakes_get_one_clear_line_and_exit_code_2(source: str, capsys: pytest
 def test_a_file_without_examples_and_one_with_single_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "few.csv"
     path.write_text("text,labels\n")
-    assert main(["inspect", str(path)]) == 0
-    assert "no examples" in capsys.readouterr().out
+    assert main(["inspect", str(path)]) == 2
+    assert capsys.readouterr().err == "setaug inspect: few.csv contains no examples.\n"
     path.write_text('text,labels\na,"x,y"\nb,"x,z"\nc,a;;b\n')
     assert main(["inspect", str(path), "--skip-bad"]) == 0
     output = capsys.readouterr()

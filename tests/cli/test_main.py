@@ -57,7 +57,9 @@ def test_the_demo_trains_two_models_and_compares_them(tmp_path: Path, capfd: pyt
         assert f"{method} " in shown.partition("decoded as")[2]
         assert (tmp_path / method / "model.safetensors").exists()
         assert len((tmp_path / f"{method}-constrained.jsonl").read_text().splitlines()) == 300
-    assert "jaccard" in shown
+    for way in ("text", "constrained"):
+        assert f"$ setaug compare {tmp_path}/seq2seq-{way}.jsonl {tmp_path}/setaug-{way}.jsonl " in shown
+    assert "In short (Jaccard; one seed, so small differences mean nothing):" in shown
 
 
 def test_help_needs_none_of_the_heavy_imports() -> None:

@@ -73,7 +73,7 @@ def test_a_second_run_in_a_training_folder_is_refused(
 ) -> None:
     folder = place / "new"
     with locked_run(folder):
-        assert main(["train", "train.jsonl", "-o", "new", "--epochs", "1", *resume]) == 2
+        assert main(["train", "train.jsonl", "--model", "tiny", "-o", "new", "--epochs", "1", *resume]) == 2
         assert capsys.readouterr().err.endswith(
             "setaug train: another run is writing to new; wait for it, or choose another name.\n"
         )
@@ -83,6 +83,6 @@ def test_a_second_run_in_a_training_folder_is_refused(
 
 @pytest.mark.slow
 def test_the_files_of_a_model_have_the_usual_mode(place: Path) -> None:
-    assert main(["train", "train.jsonl", "-o", "new", "--epochs", "1"]) == 0
+    assert main(["train", "train.jsonl", "--model", "tiny", "-o", "new", "--epochs", "1"]) == 0
     usual = stat.S_IMODE((place / "dev.jsonl").stat().st_mode)
     assert {stat.S_IMODE(path.stat().st_mode) for path in (place / "new").iterdir() if path.is_file()} == {usual}

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from setaug.cli import main
-from setaug.decoding.vote import CHOICES
 from setaug.models import SetClassifier, SetGenerator
 from setaug.predictions import Prediction, read_predictions
-from setaug.settings import DECODINGS, DecodingMethod
+from setaug.settings import DECODINGS, WAYS, DecodingMethod
 from tests.cli.refusals import assert_refused
 from tests.conftest import DEV, write_examples
 
@@ -18,14 +17,14 @@ from tests.conftest import DEV, write_examples
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)  # how long models take to load is another matter
+    monkeypatch.setattr("setaug.progress.PATIENCE", 600)  # how long models take to load is another matter
     write_examples(tmp_path / "dev.jsonl", DEV)
     (tmp_path / "texts.jsonl").write_text("".join(json.dumps({"text": one.text}) + "\n" for one in DEV))
     return tmp_path
 
 
 def predicted(text: str) -> list[Prediction]:
-    return [Prediction.from_row(json.loads(line)) for line in text.splitlines()]
+    return [Prediction.from_dict(json.loads(line)) for line in text.splitlines()]
 
 
 def test_texts_need_no_labels_and_the_output_is_the_models(
@@ -51,7 +50,7 @@ def test_standard_input_is_read(
     assert found.size == len(found.labels)
 
 
-@pytest.mark.parametrize("way", CHOICES)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("asked", "least", "most"),
     [("--size-is 2", 2, 2), ("--min-size 4", 4, None), ("--max-size 1", 0, 1), ("--min-size 2 --max-size 3", 2, 3)],
@@ -87,7 +86,7 @@ def test_a_size_that_is_asked_for_is_kept_by_every_way_of_choosing(
         ),
         ("--decoding nucleus --top-p 0.5 --batch-size 4", {"name": "nucleus", "top_p": 0.5, "batch_size": 4}),
         ("--no-constrain", {"constrained": False}),
-        ("--samples 4 --choose vote --threshold 0.25", {"samples": 4, "choose": "vote", "threshold": 0.25}),
+        ("--samples 4 --choose threshold --threshold 0.25", {"samples": 4, "choose": "threshold", "threshold": 0.25}),
         ("--samples 4 --choose size", {"samples": 4, "choose": "size"}),
     ],
 )
@@ -146,10 +145,12 @@ MISTAKES = [
     ("{generator} missing.jsonl", "cannot read missing.jsonl"),
     ("{generator} bad.jsonl", 'line 1 of bad.jsonl: field "text" is missing'),
     ("{generator} dev.jsonl --size-is 99", "too few for a set of 99"),
-    (
-        "{generator} dev.jsonl -o sets.csv",
-        "the output is JSON lines, but the suffix of sets.csv is that of another",
-    ),
+    ("{generator} dev.jsonl -o sets.txt", "sets.txt: cannot tell the kind of file from its name"),
+    ("{generator} dev.jsonl --carry typo", 'no row has the field "typo", which is to be carried; the first has "text"'),
+    ("{generator} dev.jsonl --carry labels", 'the field "labels" cannot be carried'),
+    ("{generator} dev.jsonl --shards 0", "shards must be a positive integer, got 0"),
+    ("{generator} dev.jsonl --workers 2", "--workers and --gpus are for --engine ray"),
+    ("{generator} dev.jsonl --engine ray", "--engine ray writes shards; add --shards 16"),
     ("{generator} dev.jsonl --size-is -1", "size_is must be an integer of at least 0, got -1."),
     ("{generator} dev.jsonl --min-size 3 --max-size 2", "max_size 2 is below min_size 3."),
     ("{generator} dev.jsonl --no-constrain --size-is 2", "size_is, min_size and max_size need the constraint."),
@@ -201,3 +202,44 @@ def test_a_decoding_is_added_by_one_entry(
     with pytest.raises(SystemExit):
         main(["predict", "--help"])
     assert "toy: a toy" in " ".join(capfd.readouterr().out.split())
+
+
+def test_the_suffix_decides_what_is_written_and_fields_are_carried(folder: Path, generator_folder: Path) -> None:
+    assert main(["predict", str(generator_folder), "dev.jsonl", "-o", "out.csv", "-q"]) == 0
+    header, first, *_ = (folder / "out.csv").read_text().splitlines()
+    assert header.startswith("id,text,labels,size,")
+    assert first.startswith(f"{DEV[0].id},{DEV[0].text},")
+    assert main(["predict", str(generator_folder), "dev.jsonl", "-o", "out.jsonl", "-q", "--carry", "text"]) == 0
+    assert json.loads((folder / "out.jsonl").read_text().splitlines()[0])["text"] == DEV[0].text
+
+
+def test_field_names_are_given_once(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{one.text.replace(',', '')},{'|'.join(one.labels)}\n" for one in DEV)
+    (folder / "train.csv").write_text("body,tags\n" + rows)
+    fields = "--text-field body --labels-field tags --delimiter |"
+    assert main(f"train train.csv --model tiny --epochs 1 -o run {fields}".split()) == 0
+    assert main(["predict", "run", "train.csv", "-o", "out.csv", "-q"]) == 0
+    assert (folder / "out.csv").read_text().startswith("id,body,labels,")
+    assert main(["score", "run", "train.csv", "-o", "scores.jsonl", "-q", "--max-exact", "0", "--samples", "1"]) == 0
+    assert main(["predict", "run", "train.csv", "-o", "out.jsonl", "-q"]) == 0
+    capfd.readouterr()
+    assert main(["evaluate", "out.jsonl", "train.csv", "--model", "run", "--json"]) == 0
+    remembered = capfd.readouterr().out
+    assert main(f"evaluate out.jsonl train.csv {fields} --json".split()) == 0
+    assert capfd.readouterr().out == remembered
+    assert main(["predict", "run", "dev.jsonl", "-o", "other.jsonl"]) == 2
+    assert 'field "body" is missing; the row has' in capfd.readouterr().err
+    assert main(["predict", "run", "dev.jsonl", "-o", "other.jsonl", "--text-field", "text", "-q"]) == 0
+    assert main(["evaluate", "out.jsonl", "train.csv", "--model", "nowhere"]) == 2
+    assert "there is no model folder nowhere" in capfd.readouterr().err
+
+
+def test_the_most_probable_labels_are_kept(
+    folder: Path, generator_folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(generator_folder), "dev.jsonl", "-q", "--choose", "expected-f1", "--top", "3"]) == 0
+    found = predicted(capfd.readouterr().out)
+    assert all(len(one.probabilities or ()) == 3 for one in found)
+    assert main(["predict", str(generator_folder), "dev.jsonl", "-q", "--top", "0"]) == 2
+    assert main(["predict", str(generator_folder), "dev.jsonl", "-q", "--top", "3"]) == 2
+    assert "there are no probabilities to keep the top ones of" in capfd.readouterr().err

@@ -16,7 +16,7 @@ from tests.conftest import DEV, write_examples
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)  # how long models take to load is another matter
+    monkeypatch.setattr("setaug.progress.PATIENCE", 600)  # how long models take to load is another matter
     write_examples(tmp_path / "dev.jsonl", DEV)
     return tmp_path
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from setaug.cli import main
-from setaug.web.datasets import sample_file
+from setaug.web.data.datasets import sample_file
 from tests.web.serving import process
 from tests.web.test_connections import wait_until
 
@@ -25,7 +25,7 @@ from tests.web.test_connections import wait_until
         (["--host", "nowhere.invalid", "--key-variable", "MY_KEY"], "cannot listen"),
         (["--data", "missing.jsonl"], "missing.jsonl"),
         (["--data", "bad.jsonl"], "line 1 of bad.jsonl"),
-        (["missing/"], "there is no model folder missing/"),
+        (["missing/"], "there is no model folder missing"),
         (["--max-upload", "0"], "must be above 0"),
         (["--max-per-address", "-1"], "--max-per-address must not be negative, got -1"),
     ],

@@ -13,16 +13,17 @@ from transformers import BertConfig
 from setaug import Example
 from setaug.cli import main
 from setaug.models import SetClassifier, SetSearch, load_model
+from setaug.models.neural.scratch import SHAPES
 from tests.conftest import DEV, EXAMPLES, write_examples
 from tests.tiny import make_model, make_tokenizer
 
-QUICK = ("--epochs", "1", "--batch-size", "24")
+QUICK = ("--epochs", "1", "--batch-size", "24", "--model", "tiny")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)  # how long models take to load is another matter
+    monkeypatch.setattr("setaug.progress.PATIENCE", 600)  # how long models take to load is another matter
     write_examples(tmp_path / "train.jsonl", EXAMPLES)
     write_examples(tmp_path / "dev.jsonl", DEV)
     return tmp_path
@@ -133,7 +134,7 @@ MISTAKES = {
     "train.jsonl --separator a": "separator must not start with a letter",
     "train.jsonl --template text": "template must hold {text} exactly once, got 'text'.",
     "train.jsonl --delimiter=": "--delimiter must not be empty.",
-    "train.jsonl --patience 2": "--patience needs --dev",
+    "train.jsonl --patience 2 --held-out 0": "patience needs dev data",
     "train.jsonl --vocabulary missing.txt": "there is no file missing.txt.",
     "train.jsonl --vocabulary blank.txt": "line 1 of blank.txt: invalid UTF-8",
     "train.jsonl --method classifier --size": "the method classifier writes no sizes.",
@@ -176,9 +177,20 @@ def test_options_that_are_none_show_the_usage(
     assert not Path("run").exists()
 
 
+def test_a_model_must_be_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "train.jsonl", "-o", "run"]) == 2
+    told = capfd.readouterr().err
+    assert told.startswith("setaug train: --model is missing; ")
+    assert "facebook/bart-base" in told
+    assert told.count("\n") == 1
+    assert not Path("run").exists()
+    for name in told.rpartition(": ")[2].rstrip(".\n").split(", "):
+        assert name in SHAPES
+
+
 def test_without_torch_the_pip_line_is_shown(folder: Path) -> None:
     code = "import sys\nsys.modules['torch'] = None\nfrom setaug.cli import main\nsys.exit(main(sys.argv[1:]))\n"
-    for command in (["train", "train.jsonl", "-o", "run"], ["predict", "run", "dev.jsonl"]):
+    for command in (["train", "train.jsonl", "--model", "tiny", "-o", "run"], ["predict", "run", "dev.jsonl"]):
         result = subprocess.run(
             [sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=120, check=False
         )

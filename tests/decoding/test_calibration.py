@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from setaug.decoding.vote import Calibration
+from setaug.decoding.samples import Calibration
 
 shares = st.sampled_from([step / 8 for step in range(9)])
 found = st.lists(st.tuples(st.dictionaries(st.sampled_from("abcd"), shares), st.frozensets(st.sampled_from("abcde"))))
@@ -27,7 +27,7 @@ def test_it_is_isotonic_regression_and_never_falls(rows):
     np.testing.assert_allclose(values, wanted.predict(grid), atol=1e-12)
     assert all(np.diff(values) >= 0)
     assert 0 <= min(values) <= max(values) <= 1
-    assert Calibration.from_dict(json.loads(json.dumps(fitted.as_dict()))) == fitted
+    assert Calibration.from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
 
 
 def test_without_labels_there_is_nothing_to_learn_or_to_map():

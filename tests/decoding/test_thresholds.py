@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setaug.decoding.thresholds import tune_k, tune_threshold
+from setaug.decoding.choice import tune_k, tune_threshold
 from setaug.metrics import score_sets
 
 

@@ -20,10 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from setaug import DataError, Example, FileError, SetAugmenter, read_examples
+from setaug import Example, SetAugmenter, read_examples
 from setaug.augmenter import PairFormat
 from setaug.engines import augment_files, count_files, local
 from setaug.engines.fast import blocks
+from setaug.errors import DataError, FileError
 from setaug.examples import Columns, Skipped
 from setaug.orders import ORDERINGS, LabelStatistics
 from setaug.sample import sample_examples

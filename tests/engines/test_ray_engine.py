@@ -17,11 +17,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from setaug import DataError, FileError, SetAugmenter
+from setaug import SetAugmenter
 from setaug.augmenter import PairFormat
 from setaug.engines import RayEngine, augment_files
 from setaug.engines.partitions import plan_partitions
 from setaug.engines.sources import find_files
+from setaug.errors import DataError, FileError
 from setaug.orders import ORDERINGS
 from setaug.sample import sample_examples
 

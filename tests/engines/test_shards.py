@@ -5,8 +5,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from setaug import FileError
 from setaug.engines.shards import Shards
+from setaug.errors import FileError
 
 
 def fill(shards: Shards, *numbers: int) -> None:

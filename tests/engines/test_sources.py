@@ -5,8 +5,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from setaug import FileError
 from setaug.engines.sources import find_files
+from setaug.errors import FileError
 
 
 def touch(folder: Path, *names: str) -> None:

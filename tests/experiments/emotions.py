@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from setaug.experiments.cells import CELLS, Cell, Result
 from setaug.experiments.reproduction.experiment import read_experiment
 from setaug.experiments.reproduction.reproduce import make_plan
 from setaug.experiments.reproduction.training_cells import Setup, predictions_path
 from setaug.metrics import evaluate
-from setaug.predictions import Prediction
+from setaug.predictions import Prediction, write_predictions
 from setaug.sample import sample_examples
-from setaug.storage import open_output
 
 SIZES = {"train": 40, "dev": 6, "test": 6}
 
@@ -63,8 +60,6 @@ def _result(cell: Cell, setup: Setup, folder: Path) -> dict[str, Any]:
         predictions.append(Prediction(labels=kept, size=len(example.labels), repeated=(), id=example.id))
     path = predictions_path(folder, cell)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open_output(path) as stream:
-        for one in predictions:
-            stream.write(orjson.dumps(one.as_row(), option=orjson.OPT_APPEND_NEWLINE))
+    write_predictions(path, predictions)
     scores = evaluate(dataset.test, predictions, keyphrases="one2set").to_dict()
     return {**scores, "n_train": len(dataset.train), "n_test": len(dataset.test)}

@@ -5,8 +5,8 @@ from statistics import fmean, mode
 
 import pytest
 
-from setaug import LabelStatistics, OrderGraph, Thresholds
 from setaug.datasets import load_dataset
+from setaug.orders import LabelStatistics, OrderGraph, Thresholds
 from tests.experiments.fixed_sets import DATA, read_splits
 from tests.experiments.paper_tables import read_tables
 

@@ -13,6 +13,7 @@ from setaug.cli import main
 RESULTS = Path(__file__).parents[2] / "results"
 DATA = Path(os.environ.get("SETAUG_DATA", "../shared/data"))
 PAGES = sorted(path.stem for path in RESULTS.glob("*.md") if path.stem != "README")
+STUDIES = sorted(path.stem for path in (RESULTS / "simulation").glob("*.md"))
 
 
 def command_of(page: str) -> list[str]:
@@ -40,3 +41,13 @@ def test_a_page_is_rebuilt_from_its_cells(page: str, tmp_path: Path) -> None:
     assert main([*call, "--report", "-o", str(out)]) == 0
     for suffix in (".md", ".html"):
         assert (out / f"{page}{suffix}").read_text() == (RESULTS / f"{page}{suffix}").read_text()
+
+
+@pytest.mark.parametrize("page", STUDIES)
+def test_a_study_is_rebuilt_from_its_cells(page: str, tmp_path: Path) -> None:
+    shutil.copy(RESULTS / "simulation" / "cells.jsonl", tmp_path)
+    finding, _, scale = page.rpartition("-")
+    assert main(["simulate", finding, "--scale", scale, "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "cells.jsonl").read_text() == (RESULTS / "simulation" / "cells.jsonl").read_text()
+    for suffix in (".md", ".html"):
+        assert (tmp_path / f"{page}{suffix}").read_text() == (RESULTS / "simulation" / f"{page}{suffix}").read_text()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.stem.porter import PorterStemmer
 
-from setaug import MissingExtraError
+from setaug.errors import MissingExtraError
 from setaug.metrics import score_keyphrases
 
 TEXT = "Sorting networks. We sort numbers in real-time with parallel, distributed machines."

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from setaug import DataError, Example
+from setaug import Example
+from setaug.errors import DataError
 from setaug.metrics import count_confusions, evaluate, match, score_keyphrases, score_labels, score_sets, score_sizes
 from setaug.predictions import Prediction
 

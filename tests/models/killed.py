@@ -54,16 +54,16 @@ def _die(*args: Any, **kwargs: Any) -> None:
 
 
 def _at_step(number: int) -> None:
-    from setaug.models.neural.training import _Recorder
+    from setaug.models.neural.watching import Recorder
 
-    record = _Recorder.on_step_end
+    record = Recorder.on_step_end
 
     def on_step_end(self: Any, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         record(self, args, state, control, **kwargs)
         if state.global_step == number:
             _die()
 
-    _Recorder.on_step_end = on_step_end  # type: ignore[method-assign]
+    Recorder.on_step_end = on_step_end  # type: ignore[method-assign]
 
 
 def _in_checkpoint(number: int) -> None:
@@ -94,7 +94,7 @@ def _after_checkpoint(number: int) -> None:
 
 
 def _while_saving(number: int) -> None:
-    from setaug import LabelStatistics
+    from setaug.orders import LabelStatistics
 
     LabelStatistics.save = _die  # type: ignore[method-assign]
 

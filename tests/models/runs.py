@@ -6,7 +6,8 @@ from typing import Any
 
 
 def command(place: Path, folder: Path, *options: str) -> list[str]:
-    return ["train", str(place / "train.jsonl"), "--dev", str(place / "dev.jsonl"), "-o", str(folder), *options]
+    train, dev = (str(place / name) for name in ("train.jsonl", "dev.jsonl"))
+    return ["train", train, "--dev", dev, "--model", "tiny", "-o", str(folder), *options]
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,8 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from setaug import DataError, Decoding, Example, SetAugmenter, SetCodec
+from setaug import Decoding, Example, SetAugmenter, SetCodec
+from setaug.errors import DataError
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
 from setaug.models.neural.classifier import TOP_K
@@ -124,7 +125,7 @@ def test_a_classifier_comes_back_from_its_folder(classifier, classifier_folder, 
         classifier.top_k_,
         classifier.labels_,
     )
-    assert {path.suffix for path in classifier_folder.iterdir()} == {".json", ".jsonl", ".safetensors"}
+    assert {path.suffix for path in classifier_folder.iterdir()} == {".json", ".jsonl", ".md", ".safetensors"}
     assert again.score(DEV) == pytest.approx(f1(again.predict(DEV)))
 
 

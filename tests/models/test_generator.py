@@ -9,12 +9,12 @@ import torch
 from sklearn.base import clone
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
-from setaug import DataError, Example, SetAugmenter
-from setaug.decoding.vote import CHOICES
+from setaug import Example, SetAugmenter
+from setaug.errors import DataError
 from setaug.metrics import evaluate, score_sets
 from setaug.models import SetGenerator, TrainingSettings
 from setaug.predictions import Prediction
-from setaug.settings import DECODINGS, Decoding
+from setaug.settings import DECODINGS, WAYS, Decoding
 from tests.conftest import DEV, EXAMPLES
 
 TEXTS = [example.text for example in DEV]
@@ -46,7 +46,7 @@ def test_examples_rows_and_texts_with_label_sets_train_the_same_model():
     [
         ((["a", "b"], [["x"]]), ValueError, "there are 2 texts and 1 label sets"),
         ((["a"], ["xyz"]), DataError, '"labels" must be a list of strings, got "xyz"'),
-        ((["a"], [[1]]), DataError, '"labels" must be a list of strings, but contains 1'),
+        ((["a"], [[None]]), DataError, '"labels" must be a list of strings, but contains null'),
         ((["a"],), TypeError, 'expected examples or rows \\(mappings\\), got "a"'),
         (([],), DataError, "the training data is empty"),
         (([Example("a", ()), Example("b", ())],), DataError, "no training example has a label"),
@@ -188,7 +188,7 @@ def test_free_text_is_read_with_its_flaws(generator, text, wanted):
 # --- probabilities ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("choose", CHOICES)
+@pytest.mark.parametrize("choose", WAYS)
 def test_samples_give_probabilities(writer, choose):
     found = writer.predict(TEXTS, samples=9, choose=choose, threshold=0.3)
     for one in found:
@@ -198,9 +198,9 @@ def test_samples_give_probabilities(writer, choose):
         assert one.unknown == ()
         ranked = [one.probabilities[label] for label in one.labels]
         assert ranked == sorted(ranked, reverse=True)
-        if choose == "vote":
+        if choose == "threshold":
             assert set(one.labels) == {label for label, share in one.probabilities.items() if share >= 0.3}
-        assert Prediction.from_row(json.loads(json.dumps(one.as_row()))) == one
+        assert Prediction.from_dict(json.loads(json.dumps(one.to_dict()))) == one
 
 
 def next_logits(generator, text, written):
@@ -333,7 +333,7 @@ def test_the_folder_is_one_of_transformers_without_pickles(kind, auto, request):
     written = model.generate(input_ids=ids, max_new_tokens=120, do_sample=False)[0]
     free = generator.predict(TEXTS[:1], constrained=False)[0].generation
     assert tokenizer.decode(written[ids.shape[1] if kind == "causal" else 0 :], skip_special_tokens=True) == free
-    assert {path.suffix for path in generator_folder.iterdir()} == {".json", ".jsonl", ".safetensors"}
+    assert {path.suffix for path in generator_folder.iterdir()} == {".json", ".jsonl", ".md", ".safetensors"}
     assert not [path for path in generator_folder.iterdir() if path.read_bytes()[:2] in (b"\x80\x02", b"PK")]
 
 

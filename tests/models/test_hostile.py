@@ -25,7 +25,7 @@ INDEX = "model.safetensors.index.json"
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)  # how long models take to load is another matter
+    monkeypatch.setattr("setaug.progress.PATIENCE", 600)  # how long models take to load is another matter
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ DAMAGES: dict[str, tuple[str, bytes | int]] = {
 def test_a_damaged_checkpoint(
     name: str, place: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)  # how long models take to load is another matter
+    monkeypatch.setattr("setaug.progress.PATIENCE", 600)  # how long models take to load is another matter
     run = Path(shutil.copytree(place / "run", tmp_path / "run"))
     file, content = DAMAGES[name]
     path = run / "checkpoints" / "checkpoint-4" / file

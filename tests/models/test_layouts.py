@@ -54,10 +54,12 @@ def as_lists(batch):
 
 
 def test_an_encoder_decoder_has_a_row_per_example_and_one_per_target():
-    assert as_lists(layout_of("bart").collator()(ITEMS)) == {
+    assert as_lists(layout_of("bart").repeat(ITEMS)) == {
         "input_ids": [[5, 1, 6], [4, 1, 1]],
         "attention_mask": [[1, 1, 1], [1, 0, 0]],
         "n_targets": [1, 2],
+        "lengths": [2, 2, 3],
+        "decoder_input_ids": [[2, 7, 2], [2, 3, 2], [2, 8, 9]],
         "labels": [[7, 2, IGNORED], [3, 2, IGNORED], [8, 9, 2]],
     }
 
@@ -68,6 +70,7 @@ def test_a_causal_model_has_a_row_per_target_and_learns_nothing_of_the_prompt():
         "input_ids": [[5, 1, 6, 7, 2], [4, 3, 2, 1, 1], [4, 8, 9, 2, 1]],
         "attention_mask": [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]],
         "n_targets": [1, 2],
+        "lengths": [2, 2, 3],
         "labels": [[x, x, x, 7, 2], [x, 3, 2, x, x], [x, 8, 9, 2, x]],
     }
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from setaug import DataError, Example, SetAugmenter, SetCodec, Skipped
+from setaug import Example, SetAugmenter, SetCodec
+from setaug.errors import DataError
+from setaug.examples import Skipped
 from setaug.models import SetGenerator, TrainingSettings
 from setaug.models.neural.generator import fitted_copy
 from setaug.models.neural.layouts import make_layout

@@ -8,18 +8,20 @@ from transformers import BloomConfig, BloomForCausalLM, MistralConfig, MistralFo
 
 from setaug.models import SetGenerator, TrainingSettings
 from setaug.models.neural.batches import IGNORED
-from setaug.models.neural.layouts import make_layout, pack
-from setaug.models.neural.pretrained import add_adapters
+from setaug.models.neural.sharing import pack
 from tests.conftest import DEV, EXAMPLES
-from tests.models.test_shared_encoder import EVEN, ITEMS, run
-from tests.tiny import make_model, make_tokenizer
+from tests.models.test_shared_encoder import (
+    EVEN,
+    ITEMS,
+    add_trained_adapters,
+    assert_same,
+    layout_of,
+    run,
+    run_alone,
+)
+from tests.tiny import make_model
 
 IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
-
-
-def layout_of(model, **lengths):
-    lengths = {"max_source_length": 10, "max_target_length": 10, **lengths}
-    return make_layout(model, make_tokenizer("bytes"), around_text=("", ""), **lengths)
 
 
 def test_a_row_holds_the_prompt_once_and_each_target_sees_it_and_itself():
@@ -45,30 +47,20 @@ def test_a_row_holds_the_prompt_once_and_each_target_sees_it_and_itself():
 @pytest.mark.parametrize("items", [ITEMS, EVEN, ITEMS[:1]], ids=["different", "equal", "one"])
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 @pytest.mark.parametrize("has_adapters", [False, True], ids=["all weights", "LoRA"])
-def test_loss_and_gradient_are_those_of_separate_rows(kind, items, has_adapters, attention):
+def test_loss_and_gradient_are_those_of_targets_alone(kind, items, has_adapters, attention):
     model = deepcopy(make_model(kind)).double().eval()
     model.set_attn_implementation(attention)
     if has_adapters:
-        model = add_adapters(model, 2).double().eval()
-        for name, weights in model.named_parameters():
-            if "lora_B" in name:  # they start at zero, and so would hide the others' gradients
-                torch.nn.init.normal_(weights, generator=torch.Generator().manual_seed(0))
+        model = add_trained_adapters(model)
     layout = layout_of(model)
     assert layout.collator() == layout.pack
-    found = []
+    wanted = run_alone(model, items)
+    wanted = (wanted[0], {name: slope.clone() for name, slope in wanted[1].items()})
+    assert all(("lora" in name) == has_adapters for name in wanted[1])
     for collate in (layout.pack, layout.repeat):
         batch = collate(items)
-        assert batch.pop("n_targets").tolist() == [len(item["targets"]) for item in items]
-        output, slopes = run(model, batch)
-        found.append((output.loss, layout.log_probabilities(output.logits, batch["labels"]), slopes))
-    (loss, values, slopes), (other_loss, other_values, other_slopes) = found
-    torch.testing.assert_close(loss, other_loss)
-    torch.testing.assert_close(values, other_values)
-    assert len(values) == sum(len(item["targets"]) for item in items)
-    assert slopes.keys() == other_slopes.keys()
-    assert all(("lora" in name) == has_adapters for name in slopes)
-    for name in slopes:  # normalised in single precision, in part
-        torch.testing.assert_close(slopes[name], other_slopes[name], rtol=1e-4, atol=1e-6, msg=name)
+        assert batch["n_targets"].tolist() == [len(item["targets"]) for item in items]
+        assert_same(run(model, layout, batch), wanted)
 
 
 def windowed(window):

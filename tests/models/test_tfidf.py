@@ -11,7 +11,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from setaug import DataError, Example, TfidfClassifier, score_sets
+from setaug import Example, TfidfClassifier
+from setaug.errors import DataError
+from setaug.metrics import score_sets
 from setaug.models.tfidf import CANDIDATES
 from tests.conftest import DEV, EXAMPLES
 from tests.strategies import any_label, any_text

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -166,7 +167,7 @@ def test_a_broken_record_of_a_run_is_told(tmp_path, capfd):
     (tmp_path / "run").mkdir()
     for broken in ("{", "[]"):
         (tmp_path / "run" / "run.json").write_text(broken)
-        assert main(["train", str(train), "-o", str(tmp_path / "run"), "--resume"]) == 2
+        assert main(["train", str(train), "--model", "tiny", "-o", str(tmp_path / "run"), "--resume"]) == 2
         error = capfd.readouterr().err
         assert "run.json" in error
         assert error.count("\n") == 1
@@ -193,7 +194,7 @@ def test_the_checkpoint_with_the_best_sets_is_the_one_that_remains(tmp_path, mon
     """The scores are made up, so that the second of four is the best; its weights are noted on the way."""
     seen = []
 
-    def scores(self, dev):
+    def scores(self, dev, progress=None):
         seen.append({name: values.clone() for name, values in self.model_.state_dict().items()})
         return {"f1": [0.1, 0.5, 0.3, 0.2][len(seen) - 1]}
 
@@ -205,7 +206,10 @@ def test_the_checkpoint_with_the_best_sets_is_the_one_that_remains(tmp_path, mon
     assert all(torch.equal(values, seen[1][name]) for name, values in model.model_.state_dict().items())
     assert not torch.equal(seen[1]["lm_head.weight"], seen[3]["lm_head.weight"])
     assert (model.record_["best_f1"], model.record_["best_step"], model.record_["n_updates"]) == (0.5, 4, 8)
-    assert told == [("training", step, 8) for step in range(1, 9)]
+    assert [(stage.partition(":")[0], *counts) for stage, *counts in told] == [
+        ("training", step, 8) for step in range(1, 9)
+    ]
+    assert re.fullmatch(r"training: loss \d+\.\d{3}, dev F1 0\.300, [\d,.]+ sets/s", told[-1][0])
     saved = load_file(tmp_path / "run" / "model.safetensors")
     assert torch.equal(saved["model.shared.weight"], seen[1]["model.shared.weight"])
 
@@ -213,7 +217,7 @@ def test_the_checkpoint_with_the_best_sets_is_the_one_that_remains(tmp_path, mon
 def test_the_best_checkpoint_is_found_where_a_folder_was_moved_to(tmp_path, monkeypatch):
     seen = []
 
-    def scores(self, dev):
+    def scores(self, dev, progress=None):
         seen.append({name: values.clone() for name, values in self.model_.state_dict().items()})
         return {"f1": 1 / len(seen)}
 

@@ -6,8 +6,8 @@ from copy import deepcopy
 import pytest
 import torch
 
-from setaug import MissingExtraError, SetCodec
-from setaug.errors import ModelError
+from setaug import SetCodec
+from setaug.errors import MissingExtraError, ModelError
 from setaug.models.neural.batches import evaluating
 from setaug.models.neural.layouts import Causal, EncoderDecoder, make_layout
 from setaug.models.neural.pretrained import add_adapters, load_for_generation

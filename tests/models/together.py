@@ -132,7 +132,7 @@ def give_other_scores() -> None:
 
     seen = []
 
-    def scores(model: Any, dev: Any) -> dict[str, float]:
+    def scores(model: Any, dev: Any, progress: Any = None) -> dict[str, float]:
         seen.append(0)
         return {"f1": [0.1, 0.5, 0.3, 0.2, 0.2][len(seen) - 1] if os.environ["RANK"] == "0" else 0.1 * len(seen)}
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from setaug import Edge, LabelStatistics, OrderGraph
-from setaug.orders import SetBatch, Thresholds, make_ordering
+from setaug.orders import Edge, LabelStatistics, OrderGraph, SetBatch, Thresholds, make_ordering
 from tests.strategies import ALPHABET, all_orders, all_thresholds, corpora, posets, random_edges
 
 V_AND_FREE = OrderGraph(("a", "b", "c", "d"), (Edge("a", "b"), Edge("a", "c")))

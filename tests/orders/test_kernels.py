@@ -6,8 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from setaug import LabelStatistics
-from setaug.orders import SetBatch, Stream, kernels, make_ordering, plain_kernels
+from setaug.orders import LabelStatistics, SetBatch, Stream, kernels, make_ordering, plain_kernels
 from setaug.orders.edges import edges_among
 from setaug.orders.rng import GOLDEN
 from tests.strategies import all_orders, all_thresholds, corpora, is_allowed, p_uniform, posets

@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setaug import LabelStatistics, OrderGraph
-from setaug.orders import ORDERINGS, EdgeTable, LinearExtensions, OrderBatch, SetBatch, Thresholds, make_ordering
+from setaug.orders import (
+    ORDERINGS,
+    EdgeTable,
+    LabelStatistics,
+    LinearExtensions,
+    OrderBatch,
+    OrderGraph,
+    SetBatch,
+    Thresholds,
+    make_ordering,
+)
 from setaug.orders.statistics import frequency_order
 from tests.strategies import (
     ALPHABET,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setaug import FileError
+from setaug.errors import FileError
 from setaug.orders import LabelStatistics, SetBatch, Thresholds, pair_counts
 from tests.strategies import ALPHABET, any_label, corpora
 

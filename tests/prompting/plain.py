@@ -3,7 +3,7 @@
 import re
 
 from setaug.codec import DecodedSet, SetCodec
-from setaug.prompting.reading import _BREAKS, _BULLET, _FENCE, AnswerReader, Reading, _without_name
+from setaug.prompting.reading import _BREAKS, _BULLET, _FENCE, AnswerReader, ReadAnswer, _without_name
 
 _THOUGHTS = re.compile(r".*</think>|<think>.*", re.DOTALL)
 _BY_NAME = {"n": "\n", "r": "\r", "t": "\t", "s": " "}
@@ -74,7 +74,7 @@ def decode(codec: SetCodec, text: str) -> DecodedSet:
     return DecodedSet(tuple(labels), size, tuple(repeated), tuple(malformed))
 
 
-def read(reader: AnswerReader, text: str) -> Reading:
+def read(reader: AnswerReader, text: str) -> ReadAnswer:
     said = (_without_name(line.strip()) for line in _BREAKS.split(_THOUGHTS.sub("", text)))
     lines = [line for line in said if line.strip() and not line.startswith(_FENCE)]
     found = decode(reader.codec, lines[0] if lines else "")

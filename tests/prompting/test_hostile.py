@@ -28,7 +28,7 @@ def relay(monkeypatch: pytest.MonkeyPatch) -> Iterator[Relay]:
 @pytest.fixture
 def command(relay: Relay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("setaug.cli.shared.progress.PATIENCE", 600)
+    monkeypatch.setattr("setaug.progress.PATIENCE", 600)
     examples = list(sample_examples(12))
     write_examples(tmp_path / "train.jsonl", examples[:8])
     write_examples(tmp_path / "test.jsonl", examples[8:])

@@ -198,7 +198,7 @@ def test_passwords_in_an_address_name_no_server() -> None:
     [
         ({"kind": "letter"}, "kind must be one of chat, completion"),
         ({"unknown": "guess"}, "unknown must be one of keep, drop"),
-        ({"choose": "best"}, "choose must be one of"),
+        ({"choose": "vote"}, "choose must be one of"),
         ({"shots": -1}, "shots must be an integer of at least 0"),
         ({"samples": 1.5}, "samples must be an integer"),
         ({"temperature": 3.0}, "temperature must be from 0 to 2"),

@@ -47,7 +47,15 @@ def test_the_numbers_are_those_of_the_inspection(found: Inspection) -> None:
     bits = page.table("Bits per set")
     scores = known["diagnosis"]["scores"]
     assert [row[:2] for row in bits.rows] == [[name, f"{score['bits']:.3f}"] for name, score in scores.items()]
-    assert page.seen.count(known["diagnosis"]["sentence"]) == 2
+    assert page.seen.count(known["diagnosis"]["sentence"]) == 1
+    assert all(sentence in page.seen for sentence in known["diagnosis"]["advice"]["sentences"])
+    assert found.diagnosis is not None
+    assert found.diagnosis.advice.command() in page.seen
+    tried = page.table("With other thresholds")
+    scored = [score for trial in known["diagnosis"]["trials"] for score in trial["scores"].values()]
+    assert [row[1] for row in tried.rows] == [f"{score['difference']:+.3f}" for score in scored]
+    assert page.source.index('id="graph"') < page.source.index('id="labels"')
+    assert page.tags.count("details") == 2  # the labels and the edges, 30 each
     for size, n in known["sizes"].items():
         assert f" {size}: {n:,}" in page.source
     for text in (

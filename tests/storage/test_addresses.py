@@ -7,8 +7,8 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from setaug import FileError
 from setaug.engines.sources import find_files
+from setaug.errors import FileError
 from setaug.storage import open_output
 
 

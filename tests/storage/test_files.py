@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 import zstandard
 
-from setaug import FileError
+from setaug.errors import FileError
 from setaug.storage import BROKEN_ARCHIVE, check_outputs, display_name, kind_of, open_again, open_input, open_output
 
 CONTENT = "Ünï©ødé\r\n\x00".encode() * 1000

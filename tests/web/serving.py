@@ -22,7 +22,7 @@ import uvicorn
 
 from setaug.web import Limits, make_app
 from setaug.web.app import make_config
-from setaug.web.datasets import Datasets
+from setaug.web.data.datasets import Datasets
 
 
 class Server:

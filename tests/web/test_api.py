@@ -9,7 +9,7 @@ import pytest
 from setaug.cli import main
 from setaug.models import load_model
 from setaug.sample import sample_examples
-from setaug.web.datasets import sample_file
+from setaug.web.data.datasets import sample_file
 from setaug.web.limits import Refusal
 from setaug.web.model_api import PredictQuestion, _options
 from tests.web.serving import Server
@@ -35,7 +35,10 @@ def test_statistics_are_those_of_the_command(
 ) -> None:
     options = ("--min-pmi", str(pmi), "--min-ratio", str(ratio))
     found = server.json(f"/api/datasets/{sample}/statistics", min_pmi=pmi, min_ratio=ratio)
-    assert found == inspected(file, capfd, *options)
+    wanted = inspected(file, capfd, *options)
+    assert found == wanted | {"command": str(wanted["command"]).replace(str(file), file.name)}
+    assert str(found["command"]).startswith("setaug train sample.jsonl --model ")
+    assert found["diagnosis"]["advice"]["sentences"]
     without = server.json(f"/api/datasets/{sample}/statistics", min_pmi=pmi, min_ratio=ratio, diagnosis="false")
     assert without == inspected(file, capfd, *options, "--no-diagnosis")
 
@@ -164,7 +167,7 @@ def test_bad_files_are_refused_in_plain_words(
 def test_questions_that_make_no_sense_are_refused(
     path: str, body: object, status: int, server: Server, sample: str
 ) -> None:
-    found, content = server.ask(path.replace("SAMPLE", sample), body)
+    found, content = server.ask(path.replace("SAMPLE", sample), body, headers={"Content-Type": "application/json"})
     assert found == status, content
     assert server.json("/api/health")["status"] == "ok"
 
@@ -183,7 +186,7 @@ def test_whole_numbers_are_taken_for_numbers(server: Server, sample: str) -> Non
 
 
 def test_predictions_are_those_of_the_model_however_many_ask(server: Server, generator_folder: Path) -> None:
-    expected = [found.as_row() for found in load_model(generator_folder).predict(TEXTS)]
+    expected = [found.to_dict() for found in load_model(generator_folder).predict(TEXTS)]
 
     def one(text: str) -> object:
         return server.json("/api/predict", {"texts": [text]})["predictions"][0]
@@ -224,3 +227,37 @@ def test_each_kind_of_model_is_asked_only_for_what_it_can_do() -> None:
     for model in (SetSearch(), SetClassifier()):
         with pytest.raises(Refusal, match=f"size_is: not possible with a {model.kind}"):
             _options(two, model)
+
+
+def test_typed_labels_are_split_at_commas_that_are_not_within_a_label(server: Server) -> None:
+    key = server.json("/api/datasets", b'{"text": "x", "labels": ["Smith, John", "person"]}\n')["id"]
+    found = server.json(f"/api/datasets/{key}/typed", text="person, smith, john, zebra,,")["labels"]
+    assert [(one["label"], one["count"]) for one in found] == [("person", 1), ("Smith, John", 1), ("zebra", 0)]
+    assert server.json(f"/api/datasets/{key}/typed")["labels"] == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "joined"),
+    [("a;b", None), ("a,b", {"label": "a,b", "separator": ","}), ("[a]", {"label": "[a]", "separator": "["})],
+)
+def test_labels_that_look_joined_are_told_of(server: Server, cell: str, joined: object) -> None:
+    found = server.json("/api/datasets", f'text,labels\nx,"{cell}"\n'.encode(), name="a.csv")
+    assert found["joined"] == joined
+    assert found["kind"] == "csv"
+
+
+@pytest.mark.parametrize("kind", [None, "application/x-www-form-urlencoded", "text/plain"])
+@pytest.mark.parametrize("path", ["/api/predict", "/api/datasets/SAMPLE/orders"])
+def test_json_without_its_content_type_is_refused_with_the_header_to_send(
+    server: Server, sample: str, path: str, kind: str | None
+) -> None:
+    headers = {} if kind is None else {"Content-Type": kind}
+    body = b'{"texts": ["We won!"], "labels": ["match"]}'
+    sentence = server.refused(415, path.replace("SAMPLE", sample), body, headers=headers)
+    assert "Content-Type: application/json" in sentence
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_a_binary_file_is_refused_in_one_sentence(server: Server, name: str) -> None:
+    for content in (bytes(range(256)) * 9, b"\x89PNG\r\n\x1a\n\xff\xd8", b"text,labels\n\xff\xfe,\x80\n"):
+        assert f" of {name}: " in server.refused(400, "/api/datasets", content, name=name)

@@ -34,6 +34,7 @@ OPERATIONS = [
     ("POST", "/api/sample"),
     ("GET", "/api/datasets/{key}/statistics"),
     ("GET", "/api/datasets/{key}/labels"),
+    ("GET", "/api/datasets/{key}/typed"),
     ("GET", "/api/datasets/{key}/graph"),
     ("GET", "/api/datasets/{key}/examples"),
     ("GET", "/api/datasets/{key}/augment"),

@@ -22,7 +22,7 @@ def small(generator: SetGenerator) -> Iterator[Server]:
 
 
 def test_over_the_limit_some_are_turned_away_and_no_answer_is_wrong(small: Server, generator: SetGenerator) -> None:
-    expected = {text: generator.predict([text])[0].as_row() for text in TEXTS}
+    expected = {text: generator.predict([text])[0].to_dict() for text in TEXTS}
 
     def one(text: str) -> int:
         status, content = small.ask("/api/predict", {"texts": [text]})
@@ -41,7 +41,7 @@ def test_over_the_limit_some_are_turned_away_and_no_answer_is_wrong(small: Serve
 
 def test_what_computes_is_bounded_too() -> None:
     line = b'{"text": "x", "labels": ["a", "b"]}\n'
-    with serving(limits=Limits(computing=1, waiting=3)) as found:
+    with serving(limits=Limits(waiting=3)) as found:
         key = found.json("/api/datasets", line * 2000)["id"]
 
         def one(at: int) -> int:

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from setaug.predictions import Prediction
 from setaug.settings import Decoding
 from setaug.web import Limits
-from setaug.web.datasets import Datasets
+from setaug.web.data.datasets import Datasets
 from setaug.web.monitoring import _Json, _Text
 from tests.web.serving import Server, serving
 from tests.web.test_connections import send, wait_until

@@ -12,7 +12,7 @@ import pytest
 
 from setaug.cli import main
 from setaug.web import Limits
-from setaug.web.datasets import sample_file
+from setaug.web.data.datasets import sample_file
 from tests.web.serving import Server, serving, write_lines
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ def test_numbers_follow_the_sliders_and_are_those_of_the_command(
     before = inspected(tmp_path, capfd)
     assert shown(page) == {name: before[name] for name in shown(page)}
     assert page.inner_text("#sentence") == before["diagnosis"]["sentence"]  # type: ignore[index]
+    assert page.locator("#advice li").all_inner_texts() == before["diagnosis"]["advice"]["sentences"]  # type: ignore[index]
+    in_place = page.inner_text("#command").replace("sample.jsonl", str(tmp_path / "sample.jsonl"))
+    assert in_place == before["command"]
     page.focus("#ratio")
     for _ in range(12):
         page.keyboard.press("ArrowRight")  # a quarter each: from 3 to 6
@@ -155,15 +158,15 @@ def test_a_file_can_be_chosen_and_a_bad_one_leaves_the_page_working(page: "Page"
     good = write_lines(tmp_path / "good.jsonl", [{"text": "x", "labels": ["<b>bold</b>", "b"]}] * 30)
     bad = write_lines(tmp_path / "bad.jsonl", [{"text": "x", "labels": ["a"]}, {"text": "y"}])
     page.set_input_files("#file", bad)
-    page.wait_for_selector("#message.bad")
-    assert "line 2 of bad.jsonl" in page.inner_text("#message")
+    expect(page.locator("#data-error")).to_contain_text("line 2 of bad.jsonl")
     page.set_input_files("#file", good)
     page.wait_for_selector("#examples li")
-    expect(page.locator("#message")).to_contain_text("good.jsonl: 30 examples")
+    expect(page.locator("#opened")).to_have_text("good.jsonl: 30 examples")
+    expect(page.locator("#data-error")).to_be_empty()
     assert "<b>bold</b>" in page.inner_text("#examples li >> nth=0")
     assert page.query_selector("#examples b") is None
     page.set_input_files("#file", bad)
-    page.wait_for_selector("#message.bad")
+    expect(page.locator("#data-error")).to_contain_text("line 2 of bad.jsonl")
     page.click("#examples button >> nth=0")
     page.wait_for_selector("#orders li")
 
@@ -176,7 +179,7 @@ def test_a_file_can_be_dropped_anywhere(page: "Page") -> None:
             document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
         }"""
     )
-    expect(page.locator("#message")).to_have_text("dropped.jsonl: 1 example.")
+    expect(page.locator("#opened")).to_have_text("dropped.jsonl: 1 example")
 
 
 def test_a_file_that_is_too_large_is_not_sent(browser: "Browser", tmp_path: Path) -> None:
@@ -184,7 +187,7 @@ def test_a_file_that_is_too_large_is_not_sent(browser: "Browser", tmp_path: Path
     with serving(limits=Limits(upload_bytes=1 << 20)) as server, opened(browser, server) as page:
         page.wait_for_load_state("networkidle")
         page.set_input_files("#file", tmp_path / "large.jsonl")
-        expect(page.locator("#message")).to_have_text("large.jsonl is too large; the limit is 1 MB.")
+        expect(page.locator("#data-error")).to_have_text("large.jsonl is too large; the limit is 1 MB.")
 
 
 def test_the_model_can_be_tried(page: "Page") -> None:
@@ -212,7 +215,7 @@ def test_everything_can_be_reached_with_the_keyboard(page: "Page") -> None:
     page.keyboard.press("Enter")
     expect(page.locator("#shown")).to_contain_text("Neighbours of “match”")
     for _ in range(30):
-        page.keyboard.press("Tab")
+        page.keyboard.press("Shift+Tab")  # the graph stands before the search
         if page.evaluate("document.activeElement.matches('#graph g.label:not([aria-current])')"):
             break
     label = page.evaluate("document.activeElement.getAttribute('aria-label')")
@@ -242,6 +245,90 @@ def test_a_label_with_a_comma_stays_one_label(page: "Page", tmp_path: Path) -> N
     page.set_input_files("#file", file)
     page.click("#examples button >> nth=0")
     expect(page.locator("#orders p")).to_contain_text("2 labels, 0 edges: 2 of 2 orders are allowed.")
+    page.fill("#set", "person, zebra, smith, john")
+    page.press("#set", "Enter")
+    expect(page.locator("#orders p")).to_contain_text("3 labels, 0 edges: 6 of 6 orders are allowed.")
+    expect(page.locator("#unknown")).to_contain_text("Unknown label: “zebra”.")
+    page.fill("#set", "Smith, John")
+    page.press("#set", "Enter")
+    expect(page.locator("#orders p")).to_contain_text("1 labels")
+    expect(page.locator("#unknown")).to_be_hidden()
+
+
+def test_a_file_is_kept_while_its_fields_are_corrected(page: "Page", tmp_path: Path) -> None:
+    (tmp_path / "tickets.csv").write_text("body,tags\n" + "We won!,a;b\n" * 20)
+    page.set_input_files("#file", tmp_path / "tickets.csv")
+    expect(page.locator("#data-error")).to_contain_text('column "text" is missing; the header has "body", "tags"')
+    expect(page.locator("#kept-name")).to_have_text("tickets.csv")
+    expect(page.locator("#text-field")).to_be_focused()  # with the fields unfolded
+    assert page.get_attribute("#text-field", "aria-invalid") == "true"
+    page.keyboard.type("body")
+    page.keyboard.press("Tab")
+    expect(page.locator("#data-error")).to_contain_text('column "labels" is missing')
+    expect(page.locator("#labels-field")).to_be_focused()
+    assert page.get_attribute("#text-field", "aria-invalid") is None
+    page.fill("#labels-field", "tags")
+    page.click("#again")
+    expect(page.locator("#opened")).to_have_text("tickets.csv: 20 examples")
+    expect(page.locator("#data-error")).to_be_empty()
+    expect(page.locator("#joined")).to_be_hidden()
+
+
+def test_joined_labels_are_warned_of_and_their_separator_can_be_chosen(page: "Page", tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,labels\n" + '"We won!","a,b"\n"They lost.","b,c"\n' * 9)
+    page.set_input_files("#file", tmp_path / "a.csv")
+    expect(page.locator("#joined")).to_contain_text("such as “a,b”. They are split at “;”")
+    page.click("#use-separator")
+    expect(page.locator("#joined")).to_be_hidden()
+    expect(page.locator("[data-name=n_labels]")).to_have_attribute("data-value", "3")
+    assert page.input_value("#delimiter") == ","
+    (tmp_path / "b.csv").write_text("text,labels\n" + "\"We won!\",\"['a', 'b']\"\n" * 9)
+    page.click("#format summary")
+    page.fill("#delimiter", ";")
+    page.keyboard.press("Tab")
+    expect(page.locator("#joined")).to_contain_text("such as “a,b”")  # read again
+    page.set_input_files("#file", tmp_path / "b.csv")
+    expect(page.locator("#joined")).to_contain_text("Lists as text are not read")
+    expect(page.locator("#use-separator")).to_be_hidden()
+
+
+def test_an_empty_server_explains_itself_and_offers_a_sample(browser: "Browser", page: "Page") -> None:
+    expect(page.locator("#model")).to_be_visible()
+    expect(page.locator("#intro")).to_be_hidden()  # there is a model to try
+    with serving() as server, opened(browser, server) as empty:
+        expect(empty.locator("#intro")).to_contain_text("What is this?")
+        empty.click("#start-sample")
+        expect(empty.locator("#opened")).to_have_text("sample.jsonl: 2,000 examples")
+        expect(empty.locator("#intro")).to_be_hidden()
+
+
+def test_the_graph_stands_beside_the_numbers_and_tells_that_it_scrolls(browser: "Browser", server: Server) -> None:
+    places = "['graph-section', 'settings'].map(id => document.getElementById(id).getBoundingClientRect())"
+    with opened(browser, server, viewport={"width": 1400, "height": 800}) as page:
+        take_sample(page)
+        graph, settings = page.evaluate(places)
+        assert graph["right"] < settings["left"]
+        assert graph["top"] == settings["top"]
+        expect(page.locator("#graph-section .cue")).to_be_hidden()
+        page.set_viewport_size({"width": 240, "height": 800})
+        expect(page.locator("#graph-section .cue")).to_contain_text("scroll sideways")
+        graph, settings = page.evaluate(places)
+        assert graph["bottom"] < settings["top"]
+
+
+def test_the_api_has_a_page_of_its_own(browser: "Browser", server: Server) -> None:
+    with opened(browser, server) as page:
+        page.click("footer a")
+        page.wait_for_selector("section")
+        described = page.locator("section summary").all_inner_texts()
+        api = server.json("/openapi.json")["paths"]
+        assert len(described) == sum(len(operations) for operations in api.values())
+        predict = page.locator("section", has_text="/api/predict")
+        predict.locator("summary").click()
+        expect(predict).to_contain_text("sets to draw and vote over")
+        command = shlex.split(predict.locator("pre").inner_text())
+        assert json.loads(command[command.index("-d") + 1]) == {"texts": ["..."]}
+        assert server.json("/api/predict", {"texts": ["..."]})["predictions"]
 
 
 def test_many_labels_show_a_neighbourhood(browser: "Browser", tmp_path: Path) -> None:
@@ -262,7 +349,7 @@ def test_many_labels_show_a_neighbourhood(browser: "Browser", tmp_path: Path) ->
         assert {"kind 271", "kind 27", "kind 2710"} <= set(names)
         page.fill("#search", "nothing of the kind")
         page.press("#search", "Enter")
-        expect(page.locator("#message")).to_contain_text("no label contains “nothing of the kind”")
+        expect(page.locator("#search-error")).to_contain_text("no label contains “nothing of the kind”")
 
 
 def test_a_key_is_asked_for_and_a_server_that_is_gone_is_told_of(browser: "Browser") -> None:

@@ -14,7 +14,7 @@ import pytest
 from setaug.examples import Columns
 from setaug.orders.statistics import LabelStatistics
 from setaug.web import Limits
-from setaug.web.datasets import read_bounded
+from setaug.web.data.questions import read_bounded
 from setaug.web.folder import own_folder
 from setaug.web.limits import Budget, Refusal
 from tests.web.serving import Server, serving

@@ -1,24 +1,19 @@
 """Will order help on this data? Measured on the label sets alone, before any training (paper, section 3.1).
 
-For each ordering, a small model of label sequences is fitted on part of the sets, and the bits that it needs for each
-of the other sets are compared. With an ordering q that is uniform over e orders, a set of size m costs (the negative
-ELBO of section 3.1, given the size, which is written first)
-
-    bits(set) = mean over q of -log2 p(order | m)  -  log2 e
-
+The bits of held-out sets (`order_cost`) are compared over orderings and thresholds, and turned into advice.
 ``docs/diagnosis.md`` describes what the measure can and cannot show.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from setaug.analysis.label_sequence_model import MAX_SIZE, LabelSequenceModel, count_pairs, look_up
-from setaug.orders.arrays import Floats, Ints, Mask, SetBatch
-from setaug.orders.edges import EdgeTable, Thresholds, edges_among
-from setaug.orders.orderings import make_ordering
+from setaug.analysis.advice import Advice, Candidate, Trial, advise, choose, has_gain, told_difference, told_thresholds
+from setaug.analysis.order_cost import FoldedSets, OrderingScore, measure
+from setaug.examples import Columns, LabelSets, as_sets
+from setaug.orders.edges import Thresholds
 from setaug.registry import BASELINE_ORDERING, DEFAULT_ORDERING, ORDERINGS
 
 NO_GAIN, TOO_LITTLE_DATA = "no-gain", "too-little-data"
@@ -26,24 +21,10 @@ MIN_HELD_OUT = 50
 """With fewer held-out sets there is no verdict."""
 ENOUGH_HELD_OUT = 2000
 """With this many held-out sets scored, the other folds are skipped."""
-MIN_GAIN = 0.02
-"""The minimum fraction of the bits of random orders that an ordering must save to help."""
-MIN_BITS = 0.05
-"""The minimum bits per set that an ordering must save to help: the model is not precise enough for less."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderingScore:
-    """The cost of the held-out sets under one ordering."""
-
-    bits: float
-    """The mean number of bits per set."""
-    difference: float
-    """The mean difference to random orders, in bits per set; negative if the ordering helps."""
-    low: float
-    """The lower end of the 95 % interval of the difference (paired over sets)."""
-    high: float
-    """The upper end of the interval."""
+TRIED = ((1, 3), (1, 2), (1, 1), (0, 3), (0, 1))
+"""Other thresholds that are tried, the paper's first: min_pmi and min_ratio."""
+MAX_TRIED, ENOUGH_TRIED = 5000, 1000
+"""The maximum number of sets of two or more labels in a trial, and the number of held-out sets that is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +32,8 @@ class Diagnosis:
     """The measured answer to "will order help on this data?"."""
 
     verdict: str
-    """The ordering that helps most, or ``no-gain`` if none beats random orders, or ``too-little-data``."""
+    """The ordering that helps most at the given thresholds, or ``no-gain`` if none beats random orders, or
+    ``too-little-data``."""
     sentence: str
     """The verdict in plain English."""
     scores: dict[str, OrderingScore]
@@ -66,6 +48,10 @@ class Diagnosis:
     """The number of sets, of 2 to 16 labels, that the models of one fold were fitted on."""
     n_held_out: int
     """The number of sets that were held out and scored."""
+    trials: tuple[Trial, ...]
+    """Other thresholds, each with the scores of the orderings that read the label graph."""
+    advice: Advice
+    """What to train with, and what to expect."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis for JSON."""
@@ -73,8 +59,9 @@ class Diagnosis:
 
 
 def diagnose(
-    label_sets: Iterable[Iterable[str]],
+    label_sets: LabelSets,
     *,
+    columns: Columns | None = None,
     thresholds: Thresholds | None = None,
     n_folds: int = 5,
     n_orders: int = 2,
@@ -89,6 +76,10 @@ def diagnose(
 
     Parameters
     ----------
+    label_sets
+        Label sets, an indicator matrix, or anything that has labels: examples, rows, a data frame.
+    columns
+        The name of the label column of rows, and the names of labels that are numbers.
     thresholds
         When two labels have a fixed order; the paper's by default.
     n_folds
@@ -112,132 +103,91 @@ def diagnose(
         raise ValueError(f"n_folds must be at least 2, got {n_folds}.")
     if n_orders < 1:
         raise ValueError(f"n_orders must be at least 1, got {n_orders}.")
-    sets, labels = _encode(label_sets, max_sets, seed)
-    # Folds are stratified by size, so that small data sets are split evenly.
-    by_size = np.lexsort((np.random.default_rng(seed).random(len(sets)), sets.sizes))
-    fold = np.empty(len(sets), np.int64)
-    fold[by_size] = np.arange(len(sets)) % n_folds
-    n_fit, n_held_out = 0, 0
+    thresholds = thresholds or Thresholds()
+    folded = FoldedSets.of(as_sets(label_sets, columns), n_folds=n_folds, max_sets=max_sets, seed=seed)
     compared = [name for name, entry in ORDERINGS.items() if entry.is_diagnosed]
-    bits: dict[str, list[Floats]] = {name: [] for name in (BASELINE_ORDERING, *compared)}
-    n_edges: list[Ints] = []
-    for held_out in range(n_folds if len(labels) > 1 else 0):
-        split = _split(sets, fold != held_out, len(labels), thresholds or Thresholds())
-        if len(split.fitted) == 0 or len(split.held_out) == 0:
-            continue
-        n_fit, n_held_out = max(n_fit, len(split.fitted)), n_held_out + len(split.held_out)
-        for name, scored in bits.items():
-            costs, edges = _score(name, split, labels, n_orders, np.random.default_rng([seed, held_out]))
-            scored.append(costs)
-            if name == DEFAULT_ORDERING:
-                n_edges.append(edges)
-        if n_held_out >= ENOUGH_HELD_OUT:
-            break
-    if n_held_out < MIN_HELD_OUT:
-        sentence = (
-            f"Too little data: {n_held_out} held-out sets could be scored, and at least {MIN_HELD_OUT} are needed."
-        )
-        return Diagnosis(TOO_LITTLE_DATA, sentence, {}, (), 0.0, len(sets), n_fit, n_held_out)
-    scores = _compare({name: np.concatenate(scored) for name, scored in bits.items()})
-    limit = -max(MIN_GAIN * scores[BASELINE_ORDERING].bits, MIN_BITS)
-    helps = [name for name in compared if scores[name].difference <= limit and scores[name].high < 0]
-    helps.sort(key=lambda name: scores[name].bits)
+    costs = measure(folded, thresholds, (BASELINE_ORDERING, *compared), n_orders=n_orders, enough=ENOUGH_HELD_OUT)
+    scores: dict[str, OrderingScore] = {}
+    trials: tuple[Trial, ...] = ()
+    constrained = 0.0
+    if costs.n_held_out >= MIN_HELD_OUT:
+        scores = costs.scores()
+        trials = _try_thresholds(folded, thresholds, n_orders)
+        constrained = float(np.mean(costs.n_edges[DEFAULT_ORDERING] > 0))
+    helps = sorted((name for name in scores if has_gain(scores[name])), key=lambda name: scores[name].bits)
+    sizes, n_by_size = np.unique(folded.sets.sizes, return_counts=True)
     return Diagnosis(
-        verdict=helps[0] if helps else NO_GAIN,
-        sentence=_state(scores, helps, n_held_out),
+        verdict=helps[0] if helps else NO_GAIN if scores else TOO_LITTLE_DATA,
+        sentence=_state(scores, helps, choose(scores, trials, thresholds), costs.n_held_out),
         scores=scores,
         helps=tuple(helps),
-        constrained=float(np.mean(np.concatenate(n_edges) > 0)),
-        n_sets=len(sets),
-        n_fit=n_fit,
-        n_held_out=n_held_out,
+        constrained=constrained,
+        n_sets=len(folded.sets),
+        n_fit=costs.n_fit,
+        n_held_out=costs.n_held_out,
+        trials=trials,
+        advice=advise(
+            scores,
+            trials,
+            thresholds,
+            constrained=constrained,
+            sizes=dict(zip(sizes.tolist(), n_by_size.tolist(), strict=True)),
+            share_unseen=folded.share_unseen,
+        ),
     )
 
 
-def _encode(label_sets: Iterable[Iterable[str]], max_sets: int, seed: int) -> tuple[SetBatch, list[str]]:
-    """Encode labels as ids, sorted by name, so that the order within a set has no influence."""
-    sets: list[set[str]] = []
-    for members in label_sets:
-        if isinstance(members, str):
-            raise TypeError(f"expected sets of labels, got the string {members!r}.")
-        sets.append(set(members))
-    n_orderable = sum(len(members) > 1 for members in sets)
-    if n_orderable > max_sets:
-        n_kept = len(sets) * max_sets // n_orderable
-        kept = np.random.default_rng(seed).choice(len(sets), n_kept, replace=False)
-        sets = [sets[at] for at in np.sort(kept)]
-    labels = sorted(set().union(*sets))
-    ids = {label: at for at, label in enumerate(labels)}
-    return SetBatch.of(sorted(ids[label] for label in members) for members in sets), labels
+def _try_thresholds(folded: FoldedSets, thresholds: Thresholds, n_orders: int) -> tuple[Trial, ...]:
+    """Measure the orderings that read the label graph at other thresholds; each graph once."""
+    folded = folded.sample(MAX_TRIED)
+    names = [name for name, entry in ORDERINGS.items() if entry.is_diagnosed and entry.needs_edges]
+    graphs = {folded.edges(thresholds).keys.tobytes()}
+    tried: list[tuple[Thresholds, int]] = []
+    for min_pmi, min_ratio in TRIED:
+        other = Thresholds(min_pmi=min_pmi, min_ratio=min_ratio)
+        keys = folded.edges(other).keys
+        if len(keys) and keys.tobytes() not in graphs:
+            graphs.add(keys.tobytes())
+            tried.append((other, len(keys)))
+    if not tried:
+        return ()
+    base = measure(folded, thresholds, (BASELINE_ORDERING,), n_orders=n_orders, enough=ENOUGH_TRIED)
+    trials = []
+    for other, n_edges in tried:
+        costs = measure(folded, other, names, n_orders=n_orders, enough=ENOUGH_TRIED)
+        trials.append(
+            Trial(
+                float(other.min_pmi),
+                float(other.min_ratio),
+                n_edges,
+                float(np.mean(costs.n_edges[DEFAULT_ORDERING] > 0)),
+                costs.n_held_out,
+                costs.scores(base.bits[BASELINE_ORDERING], n_compared=len(tried) * len(names)),
+            )
+        )
+    return tuple(trials)
 
 
-def _comparable(sets: SetBatch) -> SetBatch:
-    return sets.select((sets.sizes >= 2) & (sets.sizes <= MAX_SIZE))
-
-
-@dataclass(frozen=True, slots=True)
-class _Split:
-    """The sets of one fold, and the edges that order them."""
-
-    fitted: SetBatch
-    held_out: SetBatch
-    edges: EdgeTable
-    held_out_edges: EdgeTable
-
-
-def _split(sets: SetBatch, is_fitted: Mask, n_labels: int, thresholds: Thresholds) -> _Split:
-    """Split sets, and find the edges of the fitted part.
-
-    A training set counts itself: two rare labels that occur only there have an edge. For equal treatment, each
-    held-out set counts itself too, but no other held-out set.
-    """
-    counted = sets.select(is_fitted)
-    counts = np.bincount(counted.ids, minlength=n_labels)
-    pairs, n_both = count_pairs(counted)
-    fitted = _comparable(counted)
-    known = np.bincount(fitted.ids, minlength=n_labels) > 0
-    held_out = _comparable(sets.select(~is_fitted, known))
-    own_pairs, _ = count_pairs(held_out)
-    own_both = look_up(pairs, n_both, own_pairs) + 1
-    return _Split(
-        fitted,
-        held_out,
-        edges_among(pairs, n_both, counts, len(counted), thresholds),
-        edges_among(own_pairs, own_both, counts + 1, len(counted) + 1, thresholds),
-    )
-
-
-def _score(name: str, split: _Split, labels: list[str], n_orders: int, rng: np.random.Generator) -> tuple[Floats, Ints]:
-    """Fit a model on orders of the fitted sets; return the bits and the number of edges of each held-out set."""
-    n_orders = 1 if ORDERINGS[name].is_deterministic else n_orders
-    fit_seed, score_seed = rng.integers(1 << 62, size=2).tolist()
-    ordering = make_ordering(name, labels=labels, edges=split.edges)
-    orders = ordering.orders(split.fitted, n_orders, seed=fit_seed, first_index=0)
-    model = LabelSequenceModel.fit(split.fitted, orders.positions, len(labels))
-    ordering = make_ordering(name, labels=labels, edges=split.held_out_edges)
-    orders = ordering.orders(split.held_out, n_orders, seed=score_seed, first_index=0)
-    return model.bits(split.held_out, orders.positions).mean(axis=0) - orders.log2_orders, orders.n_edges
-
-
-def _compare(bits: dict[str, Floats]) -> dict[str, OrderingScore]:
-    scores = {}
-    for name, costs in bits.items():
-        differences = costs - bits[BASELINE_ORDERING]
-        mean, margin = differences.mean(), 1.96 * differences.std(ddof=1) / len(differences) ** 0.5
-        scores[name] = OrderingScore(*(float(value) for value in (costs.mean(), mean, mean - margin, mean + margin)))
-    return scores
-
-
-def _state(scores: dict[str, OrderingScore], helps: list[str], n_held_out: int) -> str:
+def _state(scores: Mapping[str, OrderingScore], helps: Sequence[str], chosen: Candidate | None, n_held_out: int) -> str:
+    if not scores:
+        return f"Too little data: {n_held_out} held-out sets could be scored, and at least {MIN_HELD_OUT} are needed."
     compared = [name for name in scores if name != BASELINE_ORDERING]
     name = helps[0] if helps else min(compared, key=lambda name: scores[name].bits)
-    score, base = scores[name], max(scores[BASELINE_ORDERING].bits, MIN_BITS)
-    measured = (
-        f"{abs(score.difference):.2f} bits ({100 * abs(score.difference) / base:.1f} %) "
-        f"{'fewer' if score.difference < 0 else 'more'} per set than random ones "
-        f"(95 % interval {score.low:+.2f} to {score.high:+.2f}; {n_held_out:,} held-out sets)."
-    )
-    if not helps:
-        return f"Order will not help: no order clearly beats random ones. The best, {name} orders, need {measured}"
-    others = f" Also better than random: {', '.join(helps[1:])}." if len(helps) > 1 else ""
-    return f"Order helps: {name} orders need {measured}{others}"
+    score = scores[name]
+    interval = f"95 % interval {score.low:+.2f} to {score.high:+.2f}; {n_held_out:,} held-out sets"
+    measured = f"{told_difference(score)} ({interval})."
+    if helps:
+        others = f" Also better than random: {', '.join(helps[1:])}." if len(helps) > 1 else ""
+        if DEFAULT_ORDERING in helps:
+            return f"Order helps: {name} orders need {measured}{others}"
+        default = told_difference(scores[DEFAULT_ORDERING])
+        return (
+            f"The default order does not help: {DEFAULT_ORDERING} orders need {default}. "
+            f"Another order helps: {name} orders need {measured}{others}"
+        )
+    if chosen is not None:
+        return (
+            f"Order helps with other thresholds only: with {told_thresholds(chosen.min_pmi, chosen.min_ratio)}, "
+            f"{chosen.ordering} orders need {told_difference(chosen.score)}."
+        )
+    return f"Order will not help: no order clearly beats random ones. The best, {name} orders, need {measured}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from setaug.analysis.diagnosis import Diagnosis, diagnose
 from setaug.engines.local import count_files
-from setaug.examples import Columns, Data, Skipped, as_examples
+from setaug.examples import Columns, Data, LabelSets, Skipped, make_examples
 from setaug.orders.arrays import Floats, Ints, SetBatch
 from setaug.orders.edges import Thresholds
 from setaug.orders.graph import Edge, OrderGraph, strongest_edges
@@ -90,11 +90,17 @@ class Inspection:
 
 
 def inspect_examples(
-    data: Data, *, thresholds: Thresholds | None = None, with_diagnosis: bool = True, seed: int = 0
+    data: Data | Iterable[str],
+    labels: LabelSets | None = None,
+    *,
+    columns: Columns | None = None,
+    thresholds: Thresholds | None = None,
+    with_diagnosis: bool = True,
+    seed: int = 0,
 ) -> Inspection:
-    """Inspect examples, or rows such as those of a Hugging Face data set."""
+    """Inspect examples, rows or a table; or texts and their label sets. See `SetAugmenter.augment`."""
     statistics = LabelStatistics()
-    sets = [example.labels for example in as_examples(data)]
+    sets = [example.labels for example in make_examples(data, labels, columns)]
     statistics.update(sets)
     batch = SetBatch.of([statistics.ids[label] for label in labels] for labels in sets)
     return _inspect(statistics, lambda: iter([batch]), thresholds, with_diagnosis, seed, 0, Skipped())

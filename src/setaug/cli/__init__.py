@@ -11,17 +11,21 @@ from types import FrameType, ModuleType
 from typing import NoReturn
 
 from setaug import __version__
+from setaug.cli.shared.config import parse_options
 from setaug.cli.shared.options import check_places
 from setaug.errors import SetAugError
 from setaug.terminal import printable, tell
 
 COMMANDS = {
     "inspect": "statistics of label sets, the label graph, and whether order will help",
+    "split": "divide examples into train, dev and test files",
     "augment": "write training pairs: informative label orders, with the set's size",
     "train": "train a model that writes sets",
     "predict": "predict the set of each text with a trained model",
     "prompt": "predict the set of each text with a language model and a few-shot prompt",
     "score": "likelihood of the true sets under a trained model, over all orders",
+    "push": "push a trained model to the Hugging Face hub",
+    "combine": "combine the predictions of several models",
     "evaluate": "score predictions against the true sets",
     "compare": "test whether the difference between two models is significant",
     "data": "statistics of the paper's data sets, and conversion to JSON lines",
@@ -47,6 +51,14 @@ try it:
 
 `setaug COMMAND --help` explains a command.
 """
+
+
+_LESS = {
+    "augment": "ask for fewer --orders",
+    "train": "try a smaller --batch-size, --orders or --max-source-length",
+    "predict": "try a smaller --batch-size",
+}
+"""What needs less memory."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -78,8 +90,9 @@ def main(argv: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_arguments(parser)
-    options = _parse(parser, arguments[1:])
+    options = argparse.Namespace()
     try:
+        options = _parse(parser, arguments[1:])
         check_places(options)
         _run(command, options)
     except BrokenPipeError:
@@ -87,7 +100,9 @@ def main(argv: list[str] | None = None) -> int:
         return 141  # 128 + SIGPIPE, as a shell reports it
     except KeyboardInterrupt:
         left = getattr(command, "INTERRUPTED", "no output file was written")
-        return _say(f"setaug {name}: interrupted; {left}", 130)
+        return _say(f"setaug {name}: interrupted; {left(options) if callable(left) else left}", 130)
+    except MemoryError:
+        return _say(f"setaug {name}: not enough memory; {_LESS.get(name, 'try a smaller input')}", 2)
     except (SetAugError, OSError) as error:
         return _say(f"setaug {name}: {error}", 2)
     return 0
@@ -95,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     with nullcontext() if _speaks() else redirect_stderr(io.StringIO()):
-        return parser.parse_args(arguments)
+        return parse_options(parser, arguments)
 
 
 def _say(message: str, code: int) -> int:

@@ -22,7 +22,7 @@ from setaug.cli.shared.options import (
     joined_lines,
     skipped_lines,
 )
-from setaug.cli.shared.progress import progress_bar
+from setaug.progress import progress_bar
 from setaug.registry import DEFAULT_PAIR_FORMAT, ORDERINGS, PAIR_FORMATS, describe
 from setaug.terminal import tell
 

@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from setaug.cli.shared.options import checking_options
-from setaug.cli.shared.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
+from setaug.cli.shared.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary, warn_of_joined
 from setaug.terminal import show
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def run(options: argparse.Namespace) -> None:
             n_rounds=options.rounds,
             seed=options.seed,
         )
+    warn_of_joined(examples)
     if options.json:
         _print_json(found)
     else:

@@ -86,10 +86,8 @@ def _check_folder(folder: Path) -> None:
 
 
 def _write(dataset: "Dataset", folder: Path) -> None:
-    import orjson
-
     from setaug.errors import FileError
-    from setaug.storage import open_output
+    from setaug.examples import write_examples
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -97,10 +95,7 @@ def _write(dataset: "Dataset", folder: Path) -> None:
         raise FileError(f"cannot create the folder {folder}: {error.strerror}.") from None
     for name, split in dataset.splits.items():
         path = folder / f"{name}.jsonl"
-        with open_output(path) as stream:
-            for example in split:
-                row = {"id": example.id, "text": example.text, "labels": example.labels}
-                stream.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        write_examples(path, split)
         tell(f"wrote {path}: {len(split):,} examples")
 
 

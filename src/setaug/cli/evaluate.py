@@ -7,7 +7,7 @@ matched to the examples by id if both files have ids, and line by line otherwise
 import argparse
 
 from setaug.cli.shared.options import add_html, check_html, write_html
-from setaug.cli.shared.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary
+from setaug.cli.shared.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary, warn_of_joined
 from setaug.terminal import show
 
 EXAMPLES = """\
@@ -66,6 +66,7 @@ def run(options: argparse.Namespace) -> None:
         keyphrases=options.keyphrase_average if options.keyphrases else None,
         per_label=options.per_label,
     )
+    warn_of_joined(examples)
     if options.html:
         from setaug.reporting.evaluation import evaluation_page
 

@@ -1,7 +1,8 @@
 """Inspect label sets before training: statistics, the order graph with its reasons, and whether order will help.
 
 "Will order help?" is measured: label-sequence models, one per ordering, are fitted to one part of the sets and compared
-on the rest. The texts are not used; docs/diagnosis.md says what the measure can tell.
+on the rest, at the given thresholds and at others. The report ends in advice and the command that trains by it. The
+texts are not used; docs/diagnosis.md says what the measure can tell.
 """
 
 import argparse
@@ -21,13 +22,14 @@ from setaug.cli.shared.options import (
     skipped_lines,
     write_html,
 )
-from setaug.cli.shared.progress import progress_bar
+from setaug.progress import progress_bar
 from setaug.registry import BASELINE_ORDERING
 from setaug.terminal import show, tell
 
 if TYPE_CHECKING:
     from setaug.analysis.diagnosis import Diagnosis
     from setaug.analysis.inspection import Inspection
+    from setaug.analysis.order_cost import OrderingScore
     from setaug.orders.graph import Edge, OrderGraph
 
 EXAMPLES = """\
@@ -39,6 +41,7 @@ examples:
   setaug inspect train.jsonl --json > report.json
 """
 
+_JOINED = "all.jsonl"
 _PICTURES = {".svg": "to_svg", ".dot": "to_dot", ".gv": "to_dot", ".mmd": "to_mermaid", ".mermaid": "to_mermaid"}
 
 
@@ -81,6 +84,9 @@ def run(options: argparse.Namespace) -> None:
             seed=options.seed,
             progress=progress,
         )
+    if not found.n_sets:
+        tell(*skipped_lines(found.skipped))
+        raise UsageError(f"{_told(options.input)} contains no examples.")
     graph = found.graph(options.set, top=options.top)
     if options.graph:
         _draw(graph, options.graph, picture)
@@ -119,13 +125,15 @@ def _print(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace
     elif options.set:
         _print_set(graph, found, options.seed)
     else:
-        _print_report(found)
+        _print_report(found, options)
 
 
 def _write_page(found: "Inspection", options: argparse.Namespace) -> None:
     from setaug.reporting.inspection import inspection_page
 
-    write_html(inspection_page(found, _told(options.input), top=options.top, seed=options.seed), options.html)
+    command = _command(found.diagnosis, options) if found.diagnosis else None
+    page = inspection_page(found, _told(options.input), top=options.top, seed=options.seed, command=command)
+    write_html(page, options.html)
 
 
 def _print_json(found: "Inspection", graph: "OrderGraph", options: argparse.Namespace) -> None:
@@ -134,6 +142,7 @@ def _print_json(found: "Inspection", graph: "OrderGraph", options: argparse.Name
     import orjson
 
     result = found.to_dict()
+    result["command"] = _command(found.diagnosis, options) if found.diagnosis else None
     if options.set:
         result["set"] = {
             "labels": graph.labels,
@@ -166,7 +175,7 @@ def _why(edge: "Edge") -> str:
     )
 
 
-def _print_report(found: "Inspection") -> None:
+def _print_report(found: "Inspection", options: argparse.Namespace) -> None:
     if not found.n_sets:
         show("no examples")
         return
@@ -196,6 +205,7 @@ def _print_report(found: "Inspection") -> None:
         lines += ["  the most frequent edges, with reasons:", *(f"  {_why(edge)}" for edge in found.top_edges)]
     if found.diagnosis:
         lines += ["", "Will order help?", *_diagnosis_lines(found.diagnosis)]
+        lines += ["", "Advice", *_advice_lines(found.diagnosis, options)]
     if max(sizes) == 1 and found.n_sets > 1:
         lines += ["", "Every set has at most one label. Check --delimiter and --labels-field."]
     show(*lines)
@@ -206,8 +216,35 @@ def _diagnosis_lines(diagnosis: "Diagnosis") -> list[str]:
     if diagnosis.scores:
         lines.append(f"  {'orders':12} {'bits/set':>10}   difference to random orders, with 95 % interval")
     for name, score in diagnosis.scores.items():
-        difference = (
-            f"{score.difference:+.3f}  ({score.low:+.3f} to {score.high:+.3f})" if name != BASELINE_ORDERING else ""
-        )
+        difference = _difference(score) if name != BASELINE_ORDERING else ""
         lines.append(f"  {name:12} {score.bits:10.3f}   {difference}".rstrip())
+    for trial in diagnosis.trials:
+        lines.append(
+            f"  with --min-pmi {trial.min_pmi:g} --min-ratio {trial.min_ratio:g}: {counted(trial.n_edges, 'edge')},"
+            f" {trial.constrained:.1%} of the sets ({trial.n_held_out:,} held-out sets)"
+        )
+        lines += [f"  {name:12} {score.bits:10.3f}   {_difference(score)}" for name, score in trial.scores.items()]
     return lines
+
+
+def _difference(score: "OrderingScore") -> str:
+    return f"{score.difference:+.3f}  ({score.low:+.3f} to {score.high:+.3f})"
+
+
+def _advice_lines(diagnosis: "Diagnosis", options: argparse.Namespace) -> list[str]:
+    lines = []
+    for sentence in diagnosis.advice.sentences:
+        first, *others = wrap(sentence, 96)
+        lines += [f"  - {first}", *(f"    {line}" for line in others)]
+    if len(options.input) > 1:
+        lines.append(f"  - setaug train reads one file: write all examples to {_JOINED} first.")
+    return [*lines, "", f"  {_command(diagnosis, options)}"]
+
+
+def _command(diagnosis: "Diagnosis", options: argparse.Namespace) -> str:
+    """Return the command that trains by the advice, with the same input and the same fields."""
+    reading = ["--input-kind", options.input_kind] if options.input_kind else []
+    if options.skip_bad:
+        reading.append("--skip-bad")
+    source = options.input[0] if len(options.input) == 1 else _JOINED
+    return diagnosis.advice.command(source, columns=columns_of(options), options=reading)

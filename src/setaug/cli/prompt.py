@@ -20,18 +20,17 @@ from setaug.cli.shared.options import (
     add_server,
     add_thresholds,
     add_written_form,
-    check_jsonl,
     checking_options,
     counted,
     make_endpoint,
     read_input,
     skipped_lines,
 )
-from setaug.cli.shared.progress import progress_bar
 from setaug.cli.shared.scoring import named_vocabulary
 from setaug.cli.shared.settings_options import add_settings, given_settings
+from setaug.progress import progress_bar
 from setaug.settings import Decoding
-from setaug.terminal import json_line, printable, tell
+from setaug.terminal import printable, tell
 
 if TYPE_CHECKING:
     from setaug.examples import Example
@@ -112,6 +111,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="keep",
         help="labels that match no label of the vocabulary, ignoring case and spacing [keep]",
     )
+    group.add_argument(
+        "--constrain",
+        action="store_true",
+        help="answers are nothing but sets; needs vLLM with setaug[vllm], or setaug serve, which is found out first",
+    )
     group.add_argument("--max-tokens", type=int, default=256, metavar="N", help="maximum length of an answer [256]")
     group.add_argument("--temperature", type=float, metavar="T", help="sampling temperature [0; 1 with --samples]")
     group.add_argument(
@@ -128,8 +132,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Predict a file."""
     from setaug.examples import Skipped
+    from setaug.predictions import write_predictions
     from setaug.prompting.endpoint import Teller
-    from setaug.storage import open_output
+    from setaug.storage import check_jsonl
 
     check_jsonl(options.output)
     model = _make_model(options)
@@ -142,9 +147,7 @@ def run(options: argparse.Namespace) -> None:
     answers = _answers(options)
     with progress_bar("waiting for the first answer") as progress:
         predictions = model.predict(texts, answers=answers, progress=progress, tell=Teller(sys.stderr.write))
-    with open_output(options.output) as stream:
-        for prediction in predictions:
-            stream.write(json_line(prediction.as_row()))
+    write_predictions(options.output, predictions)
     if not options.quiet:
         tell(*_summary(model.report_, model))
     tell(*skipped_lines(skipped))
@@ -179,6 +182,7 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
             temperature=options.temperature,
             seed=options.seed,
             max_tokens=options.max_tokens,
+            constrain=options.constrain,
             skip_refused=options.skip_refused,
             endpoint=make_endpoint(options),
             **given_settings(options, Decoding, only=("choose", "threshold")),

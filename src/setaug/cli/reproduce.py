@@ -12,9 +12,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from setaug.cli.shared.options import UsageError, add_server, checking_options, default_workers, make_endpoint
-from setaug.cli.shared.progress import progress_bar
 from setaug.cli.shared.settings_options import add_settings, given_settings
 from setaug.experiments.reproduction.experiment import EXPERIMENTS, FEW_SHOT, GRAPHS, read_experiment, read_table
+from setaug.progress import progress_bar
 from setaug.settings import SEEDS, TrainingSettings
 
 if TYPE_CHECKING:
@@ -36,10 +36,13 @@ examples:
 """
 INTERRUPTED = "finished cells are stored; run the same command again to continue"
 
-_TRAINING = ("epochs", "learning_rate", "batch_size", "max_source_length", "precision", "lora_rank")
+_TRAINING = (
+    *("epochs", "learning_rate", "batch_size", "max_source_length", "precision", "weights"),
+    *("lora_rank", "gradient_checkpointing"),
+)
 _NAMES = {"lora_rank": "lora"}
 _SHOWN = (
-    *("data", "model", "encoder", "llm", "endpoint", "shots", "max_tokens", "request", "seeds", *_TRAINING[:-1]),
+    *("data", "model", "encoder", "llm", "endpoint", "shots", "max_tokens", "request", "seeds", *_TRAINING[:-2]),
     *("lora", "classifier_learning_rate", "classifier_epochs", "samples", "rows"),
 )
 """The options on which results depend."""
@@ -145,7 +148,7 @@ def _setup(options: argparse.Namespace) -> "Setup":
     from setaug.experiments.reproduction.training_cells import Setup
 
     training = given_settings(options, TrainingSettings, names=_NAMES, only=_TRAINING)
-    classifier = {name: value for name, value in training.items() if name not in ("epochs", "lora_rank")}
+    classifier = {name: value for name, value in training.items() if name not in ("epochs", "lora_rank", "weights")}
     classifier |= _given(options, epochs="classifier_epochs", learning_rate="classifier_learning_rate")
     seeds = tuple(options.seeds or SEEDS)
     with checking_options():

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 from setaug.cli.shared.options import (
     UsageError,
     add_input,
-    check_jsonl,
     checking_options,
     read_input,
     skipped_lines,
 )
-from setaug.cli.shared.progress import counting_from, progress_bar
+from setaug.progress import counting_from, progress_bar
 from setaug.registry import DEFAULT_ORDERING, ORDERINGS, describe, proposals
 from setaug.terminal import json_line, tell
 
@@ -42,7 +41,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train")
+    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the hub")
     add_input(parser)
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output file, JSONL [standard output]")
     group = parser.add_argument_group("scoring")
@@ -75,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     from setaug.analysis.likelihood import check_scoring
     from setaug.examples import Skipped
     from setaug.models import load_model
-    from setaug.storage import open_output
+    from setaug.storage import check_jsonl, open_output
 
     check_jsonl(options.output)
     names = list(dict.fromkeys(options.proposal))
@@ -87,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
     if not isinstance(model, SetGenerator):
         raise UsageError(f"only models that write whole sets can be scored, and this one is a {model.kind}.")
     skipped = Skipped() if options.skip_bad else None
-    examples = read_input(options, options.input, skipped=skipped)
+    examples = read_input(options, options.input, skipped=skipped, remembered=model.columns_)
     scored: list[dict[str, SetLikelihood]] = []
     with open_output(options.output) as stream, progress_bar("loading the model") as progress, checking_options():
         while window := list(islice(examples, _WINDOW)):

@@ -12,14 +12,14 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setaug.cli.shared.options import UsageError, add_fields, columns_of
 
 if TYPE_CHECKING:
-    from setaug.web.datasets import Dataset, Datasets
+    from setaug.web.data.datasets import Dataset, Datasets
 
 EXAMPLES = """\
 examples:
@@ -36,7 +36,9 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", nargs="?", metavar="MODEL", help="a folder written by setaug train")
+    parser.add_argument(
+        "folder", nargs="?", metavar="MODEL", help="a folder written by setaug train, or org/name on the hub"
+    )
     parser.add_argument("--data", metavar="FILE", help="examples to show first, in any format that setaug reads")
     add_fields(parser.add_argument_group("reading"))
     group = parser.add_argument_group("server")
@@ -77,11 +79,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Serve until interrupted."""
     if options.folder is not None:  # before the server and torch are imported
+        from setaug.models.hub import find_model
         from setaug.models.model_folder import read_card
 
-        read_card(options.folder)
+        read_card(find_model(options.folder))
     from setaug.web import Limits, make_app, run_app
-    from setaug.web.datasets import Datasets
+    from setaug.web.data.datasets import Datasets
     from setaug.web.folder import own_folder
     from setaug.web.monitoring import log_to_stderr
 
@@ -104,8 +107,7 @@ def run(options: argparse.Namespace) -> None:
         from setaug.models import load_model
 
         model = load_model(options.folder)
-    with own_folder() as folder:
-        datasets = Datasets(folder, limits)
+    with own_folder() as folder, closing(Datasets(folder, limits)) as datasets:
         data = None if options.data is None else _open(options, datasets)
         name = "" if options.folder is None else Path(options.folder).resolve().name
         app = make_app(

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterable
 
 from setaug.cli.shared.options import UsageError, checking_options, default_workers
-from setaug.cli.shared.progress import progress_bar
 from setaug.experiments.simulation.design import SCALES
 from setaug.experiments.simulation.findings import FINDINGS
+from setaug.progress import progress_bar
 
 EXAMPLES = f"""\
 studies:

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
+from setaug.cli.shared.config import add_config, save_config
 from setaug.cli.shared.options import (
     UsageError,
     add_input,
@@ -19,15 +20,16 @@ from setaug.cli.shared.options import (
     add_thresholds,
     add_written_form,
     checking_options,
+    columns_of,
     joined_lines,
     read_input,
     skipped_lines,
 )
-from setaug.cli.shared.progress import progress_bar
 from setaug.cli.shared.scoring import named_vocabulary
 from setaug.cli.shared.settings_options import add_settings, given_settings
+from setaug.progress import progress_bar
 from setaug.registry import describe
-from setaug.settings import METHODS, SEEDS, TrainingSettings
+from setaug.settings import METHODS, PAPER_MODEL, SEEDS, TRACKERS, TrainingSettings
 from setaug.terminal import tell
 
 if TYPE_CHECKING:
@@ -42,12 +44,26 @@ examples:
   setaug train train.jsonl --dev dev.jsonl --model t5-base --method seq2seq --learning-rate 5e-4 -o baseline/
   setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base --seeds -o runs/       the paper's three seeds
   setaug train train.jsonl --dev dev.jsonl --model facebook/bart-base -o run/ --resume       continue after a stop
+  setaug train train.jsonl --epochs 5 -o run/ --save-config run.toml     write these options to a file
+  setaug train --config run.toml --seed 2 -o second/                     read them; what is given here wins
   accelerate launch --num_processes 8 -m setaug train train.jsonl --model facebook/bart-large -o run/
 """
 
-INTERRUPTED = "continue from the last checkpoint with --resume"
+
+def INTERRUPTED(options: argparse.Namespace) -> str:  # noqa: N802 (read by its name, as a sentence or a function)
+    """Return what an interrupted run leaves."""
+    from setaug.models.model_folder import last_checkpoint
+
+    folder = Path(getattr(options, "output", None) or ".")
+    if any(last_checkpoint(place / "checkpoints") for place in (folder, *folder.glob("seed-*"))):
+        return "continue from the last checkpoint with --resume"
+    return "there is no checkpoint yet; the same command begins again"
 
 
+_NO_MODEL = (
+    f"--model is missing; name a model on the Hugging Face hub (the paper's: {PAPER_MODEL}), a folder, or a small "
+    "one from scratch, without a download: tiny, mini, tiny-causal."
+)
 _NAMES = {"lora_rank": "lora"}
 _FIXED = ("warmup", "weight_decay", "adam_epsilon")
 
@@ -58,16 +74,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="FOLDER", help="output folder for the model and its record"
     )
-    parser.add_argument("--dev", metavar="FILE", help="examples to select the best checkpoint with")
+    parser.add_argument(
+        "--dev",
+        metavar="FILE",
+        help="examples to select the best checkpoint with; by default a part of the training data, see --held-out",
+    )
     parser.add_argument(
         "--model",
-        default="tiny",
         metavar="NAME",
         help="an encoder-decoder or causal model on the Hugging Face hub, a folder, or a model from scratch (no "
         "download): tiny, mini or base-from-scratch, each optionally with the suffix -no-positions, tiny-causal or "
-        "mini-causal [tiny]",
+        "mini-causal (required)",
+    )
+    parser.add_argument(
+        "--report-to",
+        nargs="+",
+        choices=tuple(TRACKERS),
+        metavar="NAME",
+        help="also report loss and dev scores to " + "; ".join(f"{name}: {text}" for name, text in TRACKERS.items()),
     )
     parser.add_argument("--resume", action="store_true", help="continue the run in FOLDER from its last checkpoint")
+    add_config(parser)
     group = parser.add_argument_group("method")
     group.add_argument(
         "--method",
@@ -96,6 +123,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="labels that can be predicted: closed: the training labels; open: any text; FILE: the training labels and "
         "those in FILE, one per line [closed]",
     )
+    group.add_argument(
+        "--companion",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="fit a TF-IDF classifier beside a model that writes sets, and use it where dev data say that it helps "
+        "[yes]",
+    )
     group = parser.add_argument_group("training")
     add_settings(group, TrainingSettings, names=_NAMES, leave_out=_FIXED)
     group.add_argument(
@@ -113,6 +147,11 @@ def run(options: argparse.Namespace) -> None:
     from setaug.models.neural.processes import is_main_process
     from setaug.vocabulary import joined_label
 
+    if options.save_config is not None:
+        save_config(options)
+        return
+    if options.model is None:
+        raise UsageError(_NO_MODEL)
     _check_input(options)
     with checking_options():
         seeds = _seeds(options)
@@ -130,7 +169,15 @@ def run(options: argparse.Namespace) -> None:
         folder = Path(options.output) / f"seed-{seed}" if options.seeds is not None else Path(options.output)
         bar = progress_bar("loading the model") if is_main_process() else nullcontext()
         with bar as progress, checking_options():
-            model.fit(train, dev=dev, folder=folder, resume=options.resume, progress=progress)
+            model.fit(
+                train,
+                columns=columns_of(options),
+                dev=dev,
+                folder=folder,
+                resume=options.resume,
+                progress=progress,
+                report_to=options.report_to or (),
+            )
         if is_main_process():
             _report(model, folder)
         best.append(model.record_["best_f1"])
@@ -170,8 +217,6 @@ def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
         template=options.template,
         random_state=seed,
     ).check()
-    if options.patience is not None and options.dev is None:
-        raise ValueError("--patience needs --dev, which provides the score to monitor.")
     return make_model(
         options.method,
         options.model,
@@ -179,6 +224,7 @@ def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
         augmenter=augmenter,
         training=training,
         vocabulary=named_vocabulary(options.vocabulary),
+        companion=options.companion,
     )
 
 

@@ -5,7 +5,8 @@ Both work on tokens alone. States are immutable, so the branches of a beam searc
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias, cast
+from functools import cached_property
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,12 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What has been read: the labels (indices or texts) in order, the size, and whether the output has ended."""
+class PartialSet:
+    """The set that an automaton has read so far, token by token.
+
+    Unlike a `DecodedSet`, which is read from a whole text, it may be unfinished and has no flaws (a token that makes
+    one is refused), and labels of a closed vocabulary are indices.
+    """
 
     labels: tuple[int, ...] | tuple[str, ...]
     size: int | None
@@ -60,6 +65,11 @@ class Sizes:
 class SetAutomaton(Protocol):
     """Read the tokens of a set one by one."""
 
+    @property
+    def tokens(self) -> Tokens | None:
+        """All tokens that a set can contain, and the end; None for any."""
+        ...
+
     def start(self) -> object:
         """Return the state before the first token."""
         ...
@@ -72,7 +82,7 @@ class SetAutomaton(Protocol):
         """Return the tokens that may come next."""
         ...
 
-    def reading(self, state: object) -> Reading:
+    def reading(self, state: object) -> PartialSet:
         """Return what has been read."""
         ...
 
@@ -132,7 +142,7 @@ class ClosedSets:
         self._sizes = sizes
         self._end = np.array([end])
         self._prefix = TokenTrie([tuple(prefix)]) if prefix else None
-        self._numbers = list(written_sizes or ())
+        self.numbers = list(written_sizes or ())
         self._written = TokenTrie(list(written_sizes.values())) if written_sizes else None
         self._empty = TokenTrie([tuple(empty)]) if empty else None
         self._later = TokenTrie(later)
@@ -140,6 +150,13 @@ class ClosedSets:
         self._later_last = self._later if later_last is None else TokenTrie(later_last)
         self._first_last = self._later_last if first_last is None else TokenTrie(first_last)
         self._has_last = later_last is not None
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """All tokens that a set can contain, and the end, sorted."""
+        tries = (self._prefix, self._written, self._empty, self._first, self._first_last, self._later, self._later_last)
+        found = np.unique(np.concatenate([self._end, *(trie.rows.ravel() for trie in tries if trie is not None)]))
+        return found[found >= 0]
 
     def start(self) -> _Places:
         """Return the state before the first token: all ways to read the tokens so far."""
@@ -189,7 +206,7 @@ class ClosedSets:
         if child.trie is self._prefix:
             yield from self._opening()
         elif child.trie is self._written:
-            yield from self._go_on((), self._numbers[item])
+            yield from self._go_on((), self.numbers[item])
         elif child.trie is self._empty:
             yield _Place(None, (), place.size)
         elif item in place.labels:
@@ -209,10 +226,40 @@ class ClosedSets:
                 lists.append(place.node.open_tokens(() if self._is_fixed(place.node) else place.labels))
         return Choices(lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists)))
 
-    def reading(self, state: object) -> Reading:
+    def nodes(self, state: object) -> list[TrieNode]:
+        """Return where in the tries of labels and sizes a state is."""
+        places = (place.node for place in cast(_Places, state))
+        return [node for node in places if node is not None and node.trie not in (self._prefix, self._empty)]
+
+    def size_if_ended(self, state: object) -> int | None:
+        """Return the number of labels of a set that may end here, and has not ended before; None if it may not."""
+        ends = [place for place in cast(_Places, state) if place.node is None and not place.has_ended]
+        return len(ends[0].labels) if ends else None
+
+    @property
+    def end(self) -> int:
+        """The token that ends the output."""
+        return int(self._end[0])
+
+    @property
+    def label_tries(self) -> list[TokenTrie]:
+        """The tries of labels, by where in a set they stand; each once."""
+        return list(dict.fromkeys((self._first, self._later, self._first_last, self._later_last)))
+
+    @property
+    def size_trie(self) -> TokenTrie | None:
+        """The trie of written sizes, if there are any."""
+        return self._written
+
+    @property
+    def can_sum(self) -> bool:
+        """Whether each label stands in one trie only at any place, so that sums over tries count nothing twice."""
+        return self._written is not None or not self._has_last
+
+    def reading(self, state: object) -> PartialSet:
         """Return what has been read, with labels as indices."""
         place = max(cast(_Places, state), key=lambda place: len(place.labels))
-        return Reading(place.labels, place.size, place.has_ended)
+        return PartialSet(place.labels, place.size, place.has_ended)
 
 
 class PartialLabel(NamedTuple):
@@ -286,6 +333,9 @@ class OpenSets:
         self._prefix = TokenTrie([tuple(prefix)]) if prefix else None
         self._numbers = list(written_sizes or ())
         self._written = TokenTrie(list(written_sizes.values())) if written_sizes else None
+
+    tokens: ClassVar[None] = None
+    """A set can contain any."""
 
     def start(self) -> _OpenPlace:
         """Return the state before the first token."""
@@ -366,10 +416,10 @@ class OpenSets:
             return Choices(stops)
         return Choices(np.setdiff1d(place.partial.banned, stops), are_banned=True)
 
-    def reading(self, state: object) -> Reading:
+    def reading(self, state: object) -> PartialSet:
         """Return what has been read, with labels as texts."""
         place = cast(_OpenPlace, state)
-        return Reading(place.labels, place.size, place.has_ended)
+        return PartialSet(place.labels, place.size, place.has_ended)
 
 
 def _starts(texts: Iterable[tuple[int, ...]]) -> Tokens:

@@ -35,6 +35,11 @@ class TrieNode:
         """The tokens that lead on, sorted."""
         return self._children[0]
 
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the sequences of each child start, and where the last one's end."""
+        return self._children[1]
+
     def child(self, token: int) -> "TrieNode | None":
         """Follow a token."""
         known = self.trie.children.get((self.start, self.stop, self.depth, token))

@@ -44,6 +44,19 @@ class Partition:
             stored.seek(first)
             yield cast(BinaryIO, _Cut(stored, last - first))
 
+    def lines_before(self) -> int:
+        """Return the number of lines of its file that come before it; for messages."""
+        if self.start == 0 or self.file.kind != "jsonl":
+            return 0
+        with open_stored(self.file.path) as stored:
+            left = _line_start(stored, self.start)
+            stored.seek(0)
+            n_lines = 0
+            while left and (piece := stored.read(min(left, _SEARCHED))):
+                n_lines += piece.count(b"\n")
+                left -= len(piece)
+            return n_lines
+
 
 def plan_partitions(files: Sequence[SourceFile], size: int, *, at_least: int = 1) -> tuple[list[Partition], list[str]]:
     """Divide files into parts of at most `size` bytes; return also a state per file that changes with it.

@@ -76,22 +76,24 @@ class RayEngine:
         """Plan the partitions, and start Ray if it is not running."""
         partitions, states = plan_partitions(job.files, self.partition_size, at_least=job.shards or 1)
         # Workers may have another working folder.
-        partitions = [replace(part, file=replace(part.file, path=_absolute(part.file.path))) for part in partitions]
+        partitions = [replace(part, file=replace(part.file, path=absolute(part.file.path))) for part in partitions]
         settings = (job.augmenter, job.columns, job.pair_format, list(job.carry), job.skip_bad)
         n_shards = job.shards or len(partitions)
         known = repr((version("setaug"), settings, partitions, states, n_shards))  # all that a shard depends on
-        shards = Shards(_absolute(job.target), n_shards, sha256(known.encode()).hexdigest()[:16])
+        shards = Shards(absolute(job.target), n_shards, sha256(known.encode()).hexdigest()[:16])
         shards.check()
-        with _ray(self.workers):
+        with running_ray(self.workers):
             yield RayRun(job, partitions, shards, progress)
 
 
-def _absolute(path: str) -> str:
+def absolute(path: str) -> str:
+    """Return a path that means the same in any working folder."""
     return path if is_address(path) or path == "-" else os.path.abspath(path)
 
 
 @contextmanager
-def _ray(workers: int | None) -> Iterator[None]:
+def running_ray(workers: int | None) -> Iterator[None]:
+    """Use Ray where it is running, or start it: on the cluster of ``RAY_ADDRESS``, or here with so many processors."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -105,7 +107,7 @@ def _ray(workers: int | None) -> Iterator[None]:
             with _keeping_handlers():
                 ray.init(logging_level=logging.ERROR, log_to_driver=False, **here)
         except Exception as error:
-            raise EngineError(f"Ray cannot be started or reached: {_last_line(error)}") from error
+            raise EngineError(f"Ray cannot be started or reached: {last_line(error)}") from error
     try:
         yield
     finally:
@@ -113,7 +115,8 @@ def _ray(workers: int | None) -> Iterator[None]:
             ray.shutdown()
 
 
-def _last_line(error: Exception) -> str:
+def last_line(error: Exception) -> str:
+    """Return the last line of what an error says."""
     return str(error).strip().rpartition("\n")[2]
 
 
@@ -243,7 +246,7 @@ class RayRun:
                     raise result
                 yield result
         except RayError as error:
-            raise EngineError(f"Ray could not finish: {_last_line(error)}") from error
+            raise EngineError(f"Ray could not finish: {last_line(error)}") from error
 
 
 def _result_or_error(function: Callable[..., Any], shared: object, item: object) -> Any:

@@ -11,7 +11,7 @@ MAX_DIGITS = 9
 
 @dataclass(frozen=True, slots=True)
 class DecodedSet:
-    """What was read from a model's text."""
+    """The set in a whole text, with the flaws of the text; nothing is known about the vocabulary yet."""
 
     labels: tuple[str, ...]
     """The distinct labels, in the order written."""

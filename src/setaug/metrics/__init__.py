@@ -6,6 +6,7 @@ As in scikit-learn, the true sets come first: ``score_sets(gold, predicted)``.
 from setaug.metrics.confusions import Confusions, count_confusions
 from setaug.metrics.indicators import index_labels, indicator_matrix
 from setaug.metrics.keyphrases import KeyphraseScores, PhraseScores, find_present, score_keyphrases
+from setaug.metrics.rankings import RankingScores, score_rankings
 from setaug.metrics.report import Evaluation, evaluate, match
 from setaug.metrics.sets import LabelScore, SetScores, score_labels, score_sets
 from setaug.metrics.significance import (
@@ -30,6 +31,7 @@ __all__ = [
     "PermutationTest",
     "PhraseScores",
     "ProportionTest",
+    "RankingScores",
     "SetScores",
     "SizeScores",
     "compare_proportions",
@@ -42,6 +44,7 @@ __all__ = [
     "match",
     "score_keyphrases",
     "score_labels",
+    "score_rankings",
     "score_sets",
     "score_sizes",
 ]

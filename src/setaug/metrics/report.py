@@ -1,12 +1,14 @@
 """The evaluation of one model: all scores of its predictions, matched to the examples."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from setaug.errors import DataError
-from setaug.examples import Columns, Example, shown
+from setaug.examples import Columns, Example, LabelReader, LabelSets, as_items, shown
 from setaug.metrics.keyphrases import KeyphraseAverage, KeyphraseScores, score_keyphrases
+from setaug.metrics.rankings import RankingScores, score_rankings
 from setaug.metrics.sets import LabelScore, MacroOver, SetScores, score_labels, score_sets
 from setaug.metrics.sizes import SizeScores, score_sizes
 from setaug.predictions import Prediction
@@ -28,6 +30,8 @@ class Evaluation:
     sets: SetScores
     sizes: SizeScores
     keyphrases: KeyphraseScores | None = None
+    rankings: RankingScores | None = None
+    """The scores of the probabilities, if all predictions have some."""
     labels: tuple[LabelScore, ...] | None = None
     """The scores of each label, the most frequent first, if requested."""
 
@@ -38,6 +42,10 @@ class Evaluation:
             result["sizes"][name] = result["sizes"][name.replace("agreement", "agreement_distinct")]
         if self.keyphrases is not None:
             result["keyphrases"] = asdict(self.keyphrases)
+        if self.rankings is not None:
+            result["rankings"] = asdict(self.rankings)
+            for name in ("precision_at", "ndcg_at"):
+                result["rankings"][name] = {str(k): value for k, value in getattr(self.rankings, name).items()}
         if self.labels is not None:
             result["labels"] = [asdict(score) for score in self.labels]
         return result
@@ -47,15 +55,18 @@ class Evaluation:
         parts = [_set_lines(self.sets), _size_lines(self.sizes)]
         if self.keyphrases is not None:
             parts.append(_keyphrase_lines(self.keyphrases))
+        if self.rankings is not None:
+            parts.append(_ranking_lines(self.rankings))
         if self.labels is not None:
             parts.append(_label_lines(self.labels))
         return "\n\n".join("\n".join(lines) for lines in parts)
 
 
 def evaluate(
-    gold: Iterable[Example | Mapping[str, Any] | Collection[str]],
-    predictions: Iterable[Prediction | Mapping[str, Any] | Collection[str]],
+    gold: LabelSets,
+    predictions: LabelSets,
     *,
+    columns: Columns | None = None,
     macro_over: MacroOver = "gold",
     vocabulary: Iterable[str] | None = None,
     keyphrases: KeyphraseAverage | None = None,
@@ -66,8 +77,10 @@ def evaluate(
     Parameters
     ----------
     gold, predictions
-        Label sets, rows with ``labels`` (and optionally ``id``, ``text``, ``size`` and more), or `Example` and
-        `Prediction` objects. They are matched by id or by position; see `match`.
+        Label sets, rows or a data frame with ``labels`` (and optionally ``id``, ``text``, ``size`` and more), an
+        indicator matrix, or `Example` and `Prediction` objects. They are matched by id or by position; see `match`.
+    columns
+        The names of the text and label columns of `gold`, and of labels that are numbers or columns of a matrix.
     macro_over, vocabulary
         Which labels the macro scores are averaged over, as in `score_sets`. Labels outside a given vocabulary count as
         unknown.
@@ -87,8 +100,9 @@ def evaluate(
     (0.8, 0.5)
 
     """
-    examples = [_as_example(one, number) for number, one in enumerate(gold, 1)]
-    matched = match(examples, (_as_prediction(one, number) for number, one in enumerate(predictions, 1)))
+    columns = columns or Columns()
+    examples = list(_examples(gold, columns))
+    matched = match(examples, _predictions(predictions, Columns(names=columns.names)))
     if not examples:
         raise DataError("no examples to score.")
     vocabulary = None if vocabulary is None else frozenset(vocabulary)
@@ -98,29 +112,47 @@ def evaluate(
         sets=score_sets(truths, guesses, macro_over=macro_over, vocabulary=vocabulary),
         sizes=score_sizes(truths, matched, vocabulary=vocabulary),
         keyphrases=None if keyphrases is None else score_keyphrases(truths, guesses, texts, average=keyphrases),
+        rankings=_score_rankings(truths, matched),
         labels=tuple(score_labels(truths, guesses)) if per_label else None,
     )
 
 
-def _as_example(one: Example | Mapping[str, Any] | Collection[str], number: int) -> Example:
-    if isinstance(one, Example):
-        return one
-    row = one if isinstance(one, Mapping) else {"labels": one}
-    return _read(lambda: Columns().example({"text": "", **row}), "gold", number)
+def _score_rankings(truths: Sequence[tuple[str, ...]], predictions: Sequence[Prediction]) -> RankingScores | None:
+    shares = [one.probabilities for one in predictions if one.probabilities is not None]
+    return score_rankings(truths, shares) if len(shares) == len(predictions) else None
 
 
-def _as_prediction(one: Prediction | Mapping[str, Any] | Collection[str], number: int) -> Prediction:
-    if isinstance(one, Prediction):
-        return one
-    row = one if isinstance(one, Mapping) else {"labels": one}
-    return _read(lambda: Prediction.from_row(row), "predictions", number)
+def _examples(gold: LabelSets, columns: Columns) -> Iterator[Example]:
+    read = LabelReader.of(gold, columns)
+
+    def make(one: Any) -> Example:
+        if isinstance(one, Example):
+            return one
+        row = one if isinstance(one, Mapping) else {columns.labels: one}
+        return columns.example({columns.text: "", **read.row(row, columns.labels)})
+
+    return _located(map(partial(partial, make), as_items(gold, columns)), "gold")
 
 
-def _read(make: Callable[[], _T], source: str, number: int) -> _T:
-    try:
-        return make()
-    except DataError as error:
-        raise DataError(error.problem, source=source, line=number) from None
+def _predictions(predictions: LabelSets, columns: Columns) -> Iterator[Prediction]:
+    read = LabelReader.of(predictions, columns)
+
+    def make(one: Any) -> Prediction:
+        if isinstance(one, Prediction):
+            return one
+        row = one if isinstance(one, Mapping) else {columns.labels: one}
+        return Prediction.from_dict(read.row(row, columns.labels))
+
+    return _located(map(partial(partial, make), as_items(predictions, columns)), "predictions")
+
+
+def _located(makes: Iterable[Callable[[], _T]], source: str) -> Iterator[_T]:
+    """Yield what is made of each item; an error names its number."""
+    for number, make in enumerate(makes, 1):
+        try:
+            yield make()
+        except DataError as error:
+            raise DataError(error.problem, source=source, line=number) from None
 
 
 def match(examples: Iterable[Example], predictions: Iterable[Prediction]) -> list[Prediction]:
@@ -201,6 +233,16 @@ def _size_lines(scores: SizeScores) -> list[str]:
         "",
         _head("Format errors (%)", "repeated", "unknown", "malformed"),
         _row("of the predictions", scores.repeated, scores.unknown, scores.malformed),
+    ]
+
+
+def _ranking_lines(scores: RankingScores) -> list[str]:
+    return [
+        _head("Rankings (%)", *(f"at {k}" for k in scores.precision_at)),
+        _row("precision", *scores.precision_at.values()),
+        _row("nDCG", *scores.ndcg_at.values()),
+        _row("average precision", scores.average_precision),
+        f"  all true labels are among the first {scores.coverage:.1f} on average (coverage)",
     ]
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from setaug.examples import Columns, LabelSets, as_sets
 from setaug.metrics.indicators import check_same_length, index_labels, indicator_matrix
 from setaug.metrics.sets import MacroOver, check_macro
 from setaug.registry import check_choice
@@ -105,10 +106,11 @@ class Comparison:
 
 
 def compare_sets(
-    gold: Sequence[Collection[str]],
-    first: Sequence[Collection[str]],
-    second: Sequence[Collection[str]],
+    gold: LabelSets,
+    first: LabelSets,
+    second: LabelSets,
     *,
+    columns: Columns | None = None,
     metric: Metric = "samples_f1",
     macro_over: MacroOver = "gold",
     vocabulary: Iterable[str] | None = None,
@@ -116,6 +118,14 @@ def compare_sets(
     seed: int = 0,
 ) -> Comparison:
     """Compare the sets that two models predict for the same examples, by all tests that apply.
+
+    Parameters
+    ----------
+    gold, first, second
+        Label sets, indicator matrices, or anything that has labels (examples, predictions, rows, data frames), in the
+        same order.
+    columns
+        The label column of the rows of `gold`, and the names of labels that are numbers or columns of a matrix.
 
     Examples
     --------
@@ -126,12 +136,15 @@ def compare_sets(
     (0.417, True)
 
     """
-    scores = PairedScores.of(gold, first, second, metric=metric, macro_over=macro_over, vocabulary=vocabulary)
+    columns = columns or Columns()
+    truths = list(as_sets(gold, columns))
+    guesses = [list(as_sets(sets, Columns(names=columns.names))) for sets in (first, second)]
+    scores = PairedScores.of(truths, *guesses, metric=metric, macro_over=macro_over, vocabulary=vocabulary)
     one, two = scores.observed()
     return Comparison(
         metric=metric,
         macro_over=macro_over if metric == "macro_f1" else None,
-        n_examples=len(gold),
+        n_examples=len(truths),
         first=one,
         second=two,
         difference=two - one,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from setaug.augmenter import SetAugmenter
 from setaug.errors import ModelError
 from setaug.models import require_torch
+from setaug.models.hub import find_model
 from setaug.models.model_folder import read_card
 from setaug.registry import check_choice
 from setaug.settings import METHODS, Decoding, TrainingSettings
@@ -32,6 +33,7 @@ def make_model(
     training: TrainingSettings | None = None,
     decoding: Decoding | None = None,
     vocabulary: Any = "closed",
+    companion: bool = True,
 ) -> "SetModel":
     """Return the unfitted model of a method.
 
@@ -41,6 +43,8 @@ def make_model(
         Whether the set's size is written first; None for the method's default.
     augmenter
         All parameters of the orders except the ordering, which depends on the method.
+    companion
+        Whether a TF-IDF classifier may help a model that writes sets.
 
     """
     check_choice("method", method, METHODS)
@@ -72,12 +76,23 @@ def make_model(
         vocabulary=vocabulary,
         training=training,
         decoding=decoding,
+        companion=companion,
     )
 
 
-def load_model(folder: str | Path) -> "SetModel":
-    """Load any model that ``setaug train`` wrote; a folder without one is refused before torch is imported."""
+def load_model(folder: str | Path, *, revision: str | None = None) -> "SetModel":
+    """Load any model that ``setaug train`` wrote; a folder without one is refused before torch is imported.
+
+    Parameters
+    ----------
+    folder
+        The model's folder, or its name on the Hugging Face hub: ``org/name``.
+    revision
+        A branch, tag or commit on the hub.
+
+    """
     require_torch()
+    folder = find_model(folder, revision)
     card = read_card(folder)
     if card["kind"] not in KINDS:
         raise ModelError(f"{folder} holds a model of the kind {card['kind']!r}, which this version does not know.")

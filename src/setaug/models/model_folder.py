@@ -1,4 +1,4 @@
-"""A model folder: the files of transformers, ``setaug.json`` and the label statistics.
+"""A model folder: the files of transformers, ``setaug.json``, the label statistics and a model card.
 
 ``setaug.json`` is written last, so a folder that has it is complete. Folders from others are checked: regular files
 only, and weights in the folder itself. Nothing here needs torch.
@@ -9,7 +9,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from setaug.errors import FileError, ModelError, SetAugError
+from setaug.examples import Columns, shown
 from setaug.storage import locked, open_output, sync_folder, sync_tree
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ STATISTICS = "statistics.json"
 _RUN = "run.json"
 _BESIDE = ".saving-"
 _INDEX = "model.safetensors.index.json"
+TENSORBOARD = "tensorboard"
+"""The folder of TensorBoard's files in that of a run."""
 MARK = "complete"
 """The file that marks a checkpoint as complete."""
 
@@ -46,6 +49,7 @@ def save_model(
     statistics: "LabelStatistics",
     card: dict[str, Any],
     weights: dict[str, Any] | None = None,
+    extra: Callable[[Path], None] | None = None,
 ) -> None:
     """Write a model folder; existing files are replaced once all new ones are complete.
 
@@ -53,8 +57,12 @@ def save_model(
     ----------
     weights
         The weights to write; by default the model's own.
+    extra
+        Writes further files into a folder.
 
     """
+    from setaug.models.model_card import MODEL_CARD, make_model_card
+
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     for left in target.glob(f"{_BESIDE}*"):  # by a run that was killed while it saved
@@ -63,7 +71,10 @@ def save_model(
         with writing(target):
             model.save_pretrained(beside, state_dict=weights)
             tokenizer.save_pretrained(beside)
+            if extra is not None:
+                extra(Path(beside))
         statistics.save(Path(beside) / STATISTICS)
+        (Path(beside) / MODEL_CARD).write_text(make_model_card(card, statistics), encoding="utf-8")
         _use_default_mode(Path(beside))
         sync_tree(beside)
         (target / CARD).unlink(missing_ok=True)
@@ -101,6 +112,17 @@ def read_card(folder: str | Path) -> dict[str, Any]:
     if not isinstance(card.get("kind"), str):
         raise ModelError(f"{path / CARD} is not what setaug writes: it names no kind of model.")
     return card
+
+
+def saved_columns(card: dict[str, Any]) -> Columns:
+    """Return the names of the text and label columns that a model was trained with; folders may have none."""
+    saved = card.get("columns", {})
+    is_valid = isinstance(saved, dict) and saved.keys() <= {"text", "labels", "delimiter", "names"}
+    names = saved.get("names") if is_valid else None
+    texts = [value for name, value in saved.items() if name != "names"] if is_valid else [None]
+    if not all(isinstance(value, str) and value for value in texts) or not (names is None or isinstance(names, list)):
+        raise ModelError(f"{CARD} is not what setaug writes: its columns are {shown(saved)}.")
+    return Columns(**saved)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -176,6 +198,7 @@ def forget_run(folder: Path) -> None:
     """Remove the files of a failed run, unless it can be resumed from a checkpoint."""
     if last_checkpoint(folder / "checkpoints") is None:
         end_run(folder)
+        shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
         for name in (_RUN, "metrics.jsonl"):
             (folder / name).unlink(missing_ok=True)
 

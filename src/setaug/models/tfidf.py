@@ -4,9 +4,11 @@ The words are weighed by TF-IDF, and each label has a classifier of its own. Log
 several strengths are tried; the dev data decides between them, and on the way to take a set from their scores.
 """
 
+import json
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -18,10 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.svm import LinearSVC
 
-from setaug.decoding.thresholds import check_k, check_rule, make_prediction, true_sizes, tune_k, tune_threshold
-from setaug.errors import DataError
+from setaug.decoding.choice import check_k, check_rule, make_prediction, true_sizes, tune_k, tune_threshold
+from setaug.errors import DataError, ModelError, SetAugError
 from setaug.estimator import SetEstimator
-from setaug.examples import Data, Example, make_examples, make_texts
+from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples, make_texts
 from setaug.metrics import index_labels, indicator_matrix
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
@@ -38,6 +40,16 @@ RULES = ("best", "threshold", "top-k")
 """A threshold, or the k best labels; ``best`` is the one with the higher F1 on the dev data."""
 _TOKEN = r"\w+|[^\w\s]"
 """Punctuation counts as words: question marks and emoji are informative about emotions."""
+_KEPT: dict[str, Callable[[Any], Any]] = {
+    "largest": int,
+    "least": int,
+    "slope": float,
+    "shift": float,
+    "rule": str,
+    "threshold": float,
+    "top_k": int,
+}
+"""What `TfidfClassifier.save` keeps beside labels, features and weights, and the types."""
 _SURE = 10.0
 """Score for labels on every example; negated for labels on none."""
 
@@ -112,9 +124,10 @@ class TfidfClassifier(SetEstimator):
     def fit(
         self,
         data: Data | Iterable[str],
-        labels: Iterable[Collection[str]] | None = None,
+        labels: LabelSets | None = None,
         *,
-        dev: Data | None = None,
+        columns: Columns | None = None,
+        dev: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Train.
@@ -122,31 +135,36 @@ class TfidfClassifier(SetEstimator):
         Parameters
         ----------
         data, labels
-            Examples (or rows), or texts and their label sets.
+            Examples, rows (a Hugging Face data set) or a table (a data frame); or texts, and their label sets or
+            indicator matrix.
+        columns
+            The names of the text and label columns of rows, and of labels that are numbers. They are kept for `predict`
+            and all other methods.
         dev
-            Examples that decide what to use; nothing is trained on them.
+            Examples, or a tuple of texts and label sets, that decide what to use; nothing is trained on them.
         progress
             Called with the stage, the number of items done, and their total.
 
         """
         self._check()
-        examples = make_examples(data, labels)
-        judges = make_examples(dev) if dev is not None else examples
+        self.columns_ = columns or Columns()
+        examples = make_examples(data, labels, self.columns_)
+        judges = make_examples(dev, None, self.columns_) if dev is not None else examples
         if not examples:
             raise DataError("the training data is empty.")
         if not judges:
             raise DataError("the dev data is empty.")
-        columns = index_labels(example.labels for example in examples)
-        if not columns:
+        places = index_labels(example.labels for example in examples)
+        if not places:
             raise DataError("no training example has a label.")
-        self.labels_ = list(columns)
+        self.labels_ = list(places)
         self.largest_ = max(len(example.labels) for example in examples)
         self.least_ = min(1, *(len(example.labels) for example in examples))
         texts = [example.text for example in examples]
         self.vectorizer_ = _fit_vectorizer(texts, self.ngrams, self.min_df)
-        features, gold = self.vectorizer_.transform(texts), _hits(examples, columns)
+        features, gold = self.vectorizer_.transform(texts), _hits(examples, places)
         dev_features = self.vectorizer_.transform([example.text for example in judges]) if dev is not None else None
-        hits, sizes = _hits(judges, columns), np.array([len(example.labels) for example in judges])
+        hits, sizes = _hits(judges, places), np.array([len(example.labels) for example in judges])
 
         self.trials_: list[Trial] = []
         for done, (name, c) in enumerate(self.candidates, 1):
@@ -190,7 +208,7 @@ class TfidfClassifier(SetEstimator):
     def predict_proba(self, data: Iterable[str] | Data) -> NDArray[np.float64]:
         """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
         self._check_fitted()
-        texts, _ = make_texts(data)
+        texts, _ = make_texts(data, self.columns_)
         if not texts:
             return np.empty((0, len(self.labels_)))
         return self._calibrated(_score(self.vectorizer_.transform(texts), (self.coef_, self.intercept_)))
@@ -219,7 +237,7 @@ class TfidfClassifier(SetEstimator):
 
         """
         items: Any = data if isinstance(data, str) else list(as_rows(data))
-        texts, keys = make_texts(items)
+        texts, keys = make_texts(items, self.columns_)
         found = self.predict_proba(texts)
         rule = self.rule_ if rule is None else check_rule(rule)
         if k is not None:
@@ -227,10 +245,55 @@ class TfidfClassifier(SetEstimator):
         if rule == "threshold":
             counts = np.maximum((found >= self.threshold_).sum(axis=1), self.least_).tolist()
         else:
-            counts = true_sizes(items) if rule == "oracle-k" else [k or self.top_k_] * len(texts)
+            counts = true_sizes(items, self.columns_) if rule == "oracle-k" else [k or self.top_k_] * len(texts)
         if progress is not None:
             progress("scoring", len(texts), len(texts))
         return [make_prediction(row, self.labels_, n, key) for row, n, key in zip(found, counts, keys, strict=True)]
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that is needed to predict into one file of safetensors, without pickle."""
+        from safetensors.numpy import save_file
+
+        self._check_fitted()
+        names = self.vectorizer_.get_feature_names_out().tolist()
+        kept = {name: getattr(self, f"{name}_") for name in _KEPT} | {"labels": self.labels_, "terms": names}
+        kept |= {"params": self.get_params(), "columns": self.columns_.to_dict()}
+        tensors = {"coef": self.coef_, "intercept": self.intercept_, "idf": self.vectorizer_.idf_}
+        save_file(
+            {name: np.ascontiguousarray(value) for name, value in tensors.items()},
+            path,
+            metadata={"kind": "tf-idf", "model": json.dumps(kept)},
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that `save` wrote."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, framework="numpy") as stream:
+                metadata = stream.metadata() or {}
+                if metadata.get("kind") != "tf-idf":
+                    raise ValueError("it holds no TF-IDF classifier")
+                kept = json.loads(metadata["model"])
+                tensors = {name: stream.get_tensor(name) for name in ("coef", "intercept", "idf")}
+            model = cls(**kept["params"])
+            model.columns_ = Columns(**kept["columns"])
+            model.labels_ = list(check_labels(kept["labels"], "labels"))
+            for name, kind in _KEPT.items():
+                setattr(model, f"{name}_", kind(kept[name]))
+            terms = check_labels(kept["terms"], "terms")
+            model.vectorizer_ = _make_vectorizer(model.ngrams, vocabulary={term: at for at, term in enumerate(terms)})
+            model.vectorizer_.idf_ = tensors["idf"]
+            model.coef_, model.intercept_ = tensors["coef"], tensors["intercept"]
+            shapes = model.coef_.shape, model.intercept_.shape, tensors["idf"].shape
+            if shapes != ((len(model.labels_), len(terms)), (len(model.labels_),), (len(terms),)):
+                raise ValueError(f"its arrays have the shapes {shapes}")
+        except FileNotFoundError:
+            raise ModelError(f"there is no file {path}.") from None
+        except (OSError, ValueError, KeyError, TypeError, SafetensorError, SetAugError) as error:
+            raise ModelError(f"{path} is not what setaug writes ({type(error).__name__}: {error}).") from None
+        return model
 
 
 Weights = tuple[NDArray[np.float32], NDArray[np.float64]]
@@ -238,13 +301,18 @@ Weights = tuple[NDArray[np.float32], NDArray[np.float64]]
 
 
 def _fit_vectorizer(texts: Sequence[str], ngrams: int, min_df: int) -> Any:
-    options = {"ngram_range": (1, ngrams), "token_pattern": _TOKEN, "sublinear_tf": True, "strip_accents": "unicode"}
     for least in dict.fromkeys((min(min_df, len(texts)), 1)):
         try:
-            return TfidfVectorizer(**options, min_df=least).fit(texts)
+            return _make_vectorizer(ngrams, min_df=least).fit(texts)
         except ValueError:  # no feature is left
             continue
-    return TfidfVectorizer(**options, vocabulary=["\0"]).fit(texts)  # no word is equal to that
+    return _make_vectorizer(ngrams, vocabulary=["\0"]).fit(texts)  # no word is equal to that
+
+
+def _make_vectorizer(ngrams: int, **options: Any) -> Any:
+    return TfidfVectorizer(
+        ngram_range=(1, ngrams), token_pattern=_TOKEN, sublinear_tf=True, strip_accents="unicode", **options
+    )
 
 
 def _hits(examples: Sequence[Example], columns: Mapping[str, int]) -> NDArray[np.bool_]:

@@ -3,11 +3,12 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from setaug.decoding.set_request import PREFIX
 from setaug.errors import EndpointError, MissingExtraError
 from setaug.prompting.answers import Answer, AnswerLog, Response
 from setaug.settings import Endpoint
@@ -61,6 +62,18 @@ def ask(
     waiting = [request for request in requests if len(log.of(request.key)) < request.n_answers]
     if waiting:
         _run(lambda: _Asking(endpoint, log, refusals, done, tell).all(waiting))
+
+
+def check_knows_sets(endpoint: Endpoint, body: Mapping[str, Any], tell: Tell = lambda reason: None) -> None:
+    """Raise `EndpointError` unless a server knows the parameters of a set: one that does refuses an unknown one."""
+    probe = {**body, "max_tokens": 1, "vllm_xargs": {f"{PREFIX}probe": 1}}
+    refusals: dict[str, str] = {}
+    ask([Request("probe", lambda: dict(probe), 1, "a trial")], AnswerLog(), endpoint, refusals=refusals, tell=tell)
+    if not any("set_labels" in reason for reason in refusals.values()):
+        raise EndpointError(
+            "the server does not know set_labels, so it cannot be constrained to sets; use vLLM with setaug[vllm], or "
+            "setaug serve with a causal model."
+        )
 
 
 def _run(start: Callable[[], Any]) -> None:

@@ -1,6 +1,6 @@
 """SETAUG without training: a language model that is shown a few examples, with their labels in an informative order."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.vote import predict_by_vote, probability_matrix
+from setaug.decoding.samples import predict_by_vote, probability_matrix
+from setaug.decoding.set_request import SetRequest
 from setaug.errors import DataError, EndpointError
 from setaug.estimator import SetEstimator
-from setaug.examples import Data, make_examples, make_texts
+from setaug.examples import Columns, Data, LabelSets, make_examples, make_texts
 from setaug.predictions import Prediction
 from setaug.prompting.answers import AnswerLog, open_answers, request_key
-from setaug.prompting.endpoint import Request, Tell, ask
+from setaug.prompting.endpoint import Request, Tell, ask, check_knows_sets
 from setaug.prompting.prompt import KINDS, FewShotPrompt, choose_shots, write_instruction
-from setaug.prompting.reading import UNKNOWN, AnswerReader, Reading
+from setaug.prompting.reading import UNKNOWN, AnswerReader, ReadAnswer
 from setaug.registry import check_choice
-from setaug.settings import CHOICES, Endpoint, Progress, check_whole
+from setaug.settings import WAYS, Endpoint, Progress, check_whole
 from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
 
 _CHANGES = ("samples", "choose", "threshold", "temperature", "seed", "unknown")
@@ -86,13 +87,16 @@ class PromptedSetModel(SetEstimator):
     samples
         If above 0, ask for this many answers, vote, and return a probability for each label.
     choose, threshold
-        How to choose a set from the samples; see `setaug.settings.CHOICES`.
+        How to choose a set from the samples; see `setaug.settings.WAYS`.
     temperature
         By default 0, or 1 for samples.
     seed
         For samples, where the server draws by it.
     max_tokens
         The longest answer.
+    constrain
+        Whether the server is asked to answer with nothing but sets. It has to be vLLM with setaug's logits processor,
+        or ``setaug serve``; the first prediction finds out.
     skip_refused
         Whether a text that the server refuses (too long, say) gets an empty set instead of ending the run.
     endpoint
@@ -138,6 +142,7 @@ class PromptedSetModel(SetEstimator):
         temperature: float | None = None,
         seed: int = 0,
         max_tokens: int = 256,
+        constrain: bool = False,
         skip_refused: bool = False,
         endpoint: Endpoint | None = None,
     ) -> None:
@@ -156,6 +161,7 @@ class PromptedSetModel(SetEstimator):
         self.temperature = temperature
         self.seed = seed
         self.max_tokens = max_tokens
+        self.constrain = constrain
         self.skip_refused = skip_refused
         self.endpoint = endpoint or Endpoint()
 
@@ -163,7 +169,7 @@ class PromptedSetModel(SetEstimator):
         """Raise if a parameter is invalid."""
         self.augmenter.check()
         check_vocabulary(self.vocabulary)
-        for name, choices in (("kind", KINDS), ("unknown", UNKNOWN), ("choose", CHOICES)):
+        for name, choices in (("kind", KINDS), ("unknown", UNKNOWN), ("choose", {"best": "", **WAYS})):
             check_choice(name, getattr(self, name), choices)
         for name, least in (("shots", 0), ("max_listed", 0), ("samples", 0), ("max_tokens", 1), ("seed", 0)):
             check_whole(name, getattr(self, name), at_least=least)
@@ -184,9 +190,10 @@ class PromptedSetModel(SetEstimator):
     def fit(
         self,
         data: Data | Iterable[str],
-        labels: Iterable[Collection[str]] | None = None,
+        labels: LabelSets | None = None,
         *,
-        dev: Data | None = None,
+        columns: Columns | None = None,
+        dev: Any = None,
         progress: Progress | None = None,
     ) -> Self:
         """Count the labels of examples (or rows; or texts and their label sets), and choose those to show.
@@ -194,7 +201,8 @@ class PromptedSetModel(SetEstimator):
         There is nothing to learn from dev data, and nothing to wait for; both are taken as other models take them.
         """
         self.check()
-        examples = make_examples(data, labels)
+        self.columns_ = columns or Columns()
+        examples = make_examples(data, labels, self.columns_)
         if not examples:
             raise DataError("the training data is empty.")
         self.augmenter_ = replace(self.augmenter, n_orders=1).fit(examples)
@@ -233,9 +241,16 @@ class PromptedSetModel(SetEstimator):
             "temperature": temperature,
             "max_tokens": self.max_tokens,
             **({"seed": self.seed} if self.samples else {}),
+            **({"vllm_xargs": self._sets.parameters()} if self.constrain else {}),
             **self.endpoint.request,
         }
         return {name: value for name, value in body.items() if value is not None}
+
+    @property
+    def _sets(self) -> SetRequest:
+        """The sets that an answer may be."""
+        labels = None if self.labels_ is None else tuple(self.labels_)
+        return SetRequest(labels=labels, sizes=None, codec=self.augmenter_.codec)
 
     def predict(
         self,
@@ -262,7 +277,7 @@ class PromptedSetModel(SetEstimator):
 
         """
         model = self._changed(changes)
-        texts, keys = make_texts(data)
+        texts, keys = make_texts(data, self.columns_)
         names = [request_key(model._body(text), self.endpoint.server) for text in texts]
         wanted: dict[str, Request] = {}
         for at, (name, text, key) in enumerate(zip(names, texts, keys, strict=True), start=1):
@@ -313,6 +328,8 @@ class PromptedSetModel(SetEstimator):
                 progress("asking", n_done, len(requests))
 
         try:
+            if self.constrain and n_done < len(requests):
+                check_knows_sets(self.endpoint, requests[0].make_body(), tell)
             ask(requests, log, self.endpoint, refusals=refusals, done=count, tell=tell)
         except EndpointError as error:
             n_there = sum(len(log.of(request.key)) >= request.n_answers for request in requests)
@@ -322,7 +339,7 @@ class PromptedSetModel(SetEstimator):
         index = None if self.labels_ is None else LabelIndex(self.labels_)
         return AnswerReader(codec=self.augmenter_.codec, index=index, unknown=self.unknown)
 
-    def _predict(self, read: list[Reading], key: str | int | None) -> Prediction:
+    def _predict(self, read: list[ReadAnswer], key: str | int | None) -> Prediction:
         if not read:  # refused
             return Prediction(labels=(), id=key)
         if self.samples:
@@ -340,7 +357,7 @@ class PromptedSetModel(SetEstimator):
 
 def _report(
     names: list[str],
-    readings: Mapping[str, list[Reading]],
+    readings: Mapping[str, list[ReadAnswer]],
     log: AnswerLog,
     n_before: int,
     refusals: dict[str, str] | None,

@@ -18,8 +18,8 @@ UNKNOWN = ("keep", "drop")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """An answer, read as a set, and what was changed on the way."""
+class ReadAnswer:
+    """A free answer as a prediction, and what was changed on the way: a `DecodedSet` whose labels were looked up."""
 
     prediction: Prediction
     mapped: tuple[str, ...]
@@ -50,7 +50,7 @@ class AnswerReader:
     index: LabelIndex | None = None
     unknown: str = "keep"
 
-    def read(self, text: str) -> Reading:
+    def read(self, text: str) -> ReadAnswer:
         """Read one answer; never raise.
 
         Examples
@@ -80,7 +80,7 @@ class AnswerReader:
                 return DecodedSet(tuple(dict.fromkeys(labels)), None, repeats(labels))
         return found
 
-    def _settle(self, found: DecodedSet, text: str) -> Reading:
+    def _settle(self, found: DecodedSet, text: str) -> ReadAnswer:
         labels: dict[str, None] = {}
         repeated, mapped, unknown, dropped = list(found.repeated), [], [], []
         for written in found.labels:
@@ -104,7 +104,7 @@ class AnswerReader:
             unknown=None if self.index is None else tuple(unknown),
             malformed=found.malformed,
         )
-        return Reading(prediction, tuple(mapped), tuple(dropped))
+        return ReadAnswer(prediction, tuple(mapped), tuple(dropped))
 
 
 def _without_name(line: str) -> str:

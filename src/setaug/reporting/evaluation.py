@@ -13,7 +13,20 @@ from setaug.metrics.report import MACRO, Evaluation
 from setaug.metrics.sets import LabelScore, SetScores, score_labels
 from setaug.metrics.sizes import SizeScores
 from setaug.predictions import Prediction
-from setaug.reporting.html import MAX_LABEL, MAX_TEXT, element, facts, join, label, matrix, percent, shorten, table
+from setaug.reporting.html import (
+    MAX_LABEL,
+    MAX_TEXT,
+    beside,
+    element,
+    facts,
+    in_row,
+    join,
+    label,
+    matrix,
+    percent,
+    shorten,
+    table,
+)
 from setaug.reporting.page import Section, page
 
 _PAIRS, _MAP, _MAX_SIZE, _FLAWED, _MARKED, _BRIEF = 20, 12, 12, 5, 40, 24
@@ -73,10 +86,10 @@ def evaluation_page(
     labels = list(score_labels(gold, predicted) if found.labels is None else found.labels)
     sections = [
         _scores(found),
+        _flaws(found.sizes, predictions, vocabulary),
         _labels(labels, top),
         _confusions(gold, predicted, labels),
         _sizes(found.sizes, cases),
-        _flaws(found.sizes, predictions, vocabulary),
         _worst(cases, worst),
     ]
     truth, guess = (shorten(name, MAX_LABEL) for name in names)
@@ -97,7 +110,7 @@ def _scores(found: Evaluation) -> Section:
     parts = [_set_scores(found.sets), _whole_scores(found.sets)]
     if found.keyphrases:
         parts.append(_keyphrase_scores(found.keyphrases))
-    return Section("scores", "Scores", parts)
+    return Section("scores", "Scores", parts, is_wide=False)
 
 
 def _set_scores(sets: SetScores) -> Markup:
@@ -187,7 +200,7 @@ def _confusions(
         show=lambda name: label(name if len(name) <= _BRIEF else f"{name[:_BRIEF]}…"),
         upright=True,
     )
-    return Section("confusions", "Confusions", [intro, listed, mapped])
+    return Section("confusions", "Confusions", [in_row(element("div", intro, listed), mapped)])
 
 
 def _sizes(scores: SizeScores, cases: Sequence[_Case]) -> Section:
@@ -198,26 +211,25 @@ def _sizes(scores: SizeScores, cases: Sequence[_Case]) -> Section:
             ("distinct labels", scores.agreement_distinct, scores.agreement_distinct_within_one),
         ):
             rows.append((f"agreement with {what}", percent(exact), percent(near)))
-    parts = [
-        table("Sizes, in per cent of the predictions", ["the predicted size", "exact", "within 1"], rows),
-        element(
-            "p",
-            f"{scores.n_stated:,} of {scores.n_examples:,} predictions state a size; otherwise the number of labels is "
-            "the predicted size.",
-        ),
+    listed = table("Sizes, in per cent of the predictions", ["the predicted size", "exact", "within 1"], rows)
+    text = (
+        f"{scores.n_stated:,} of {scores.n_examples:,} predictions state a size; otherwise the number of labels is the "
+        "predicted size."
+    )
+    matrices = [
         _size_matrix(
             "True size against predicted size, in examples",
             "true ↓ predicted →",
             [(len(case.example.labels), case.size) for case in cases],
-        ),
+        )
     ]
     if scores.n_stated:
         stated = [
             (case.prediction.size, len({*case.prediction.labels})) for case in cases if case.prediction.size is not None
         ]
         caption = "Stated size against the number of distinct labels written, in predictions"
-        parts.append(_size_matrix(caption, "stated ↓ written →", stated))
-    return Section("sizes", "Sizes", parts)
+        matrices.append(_size_matrix(caption, "stated ↓ written →", stated))
+    return Section("sizes", "Sizes", [in_row(element("div", listed, element("p", text)), *matrices)])
 
 
 def _size_matrix(caption: str, corner: str, pairs: Iterable[tuple[int, int]]) -> Markup:
@@ -251,7 +263,7 @@ def _flaws(scores: SizeScores, predictions: Sequence[Prediction], vocabulary: Co
     if len(rows) < len(kinds):
         missing = f"The predictions do not record {'other ' if rows else ''}format errors."
         parts.append(element("p", missing))
-    return Section("flaws", "Format errors", parts)
+    return Section("flaws", "Format errors", parts, is_wide=False)
 
 
 def _worst(cases: Sequence[_Case], worst: int) -> Section:
@@ -265,7 +277,7 @@ def _worst(cases: Sequence[_Case], worst: int) -> Section:
         "of wrong labels. Marks: ",
         join([element("span", f"{sign} {kind}", class_=f"mark {kind}") for kind, sign in _SIGNS.items()], " "),
     )
-    return Section("worst", "The worst examples", [intro, *map(_example, shown)])
+    return Section("worst", "The worst examples", [intro, beside(*map(_example, shown))])
 
 
 def _example(case: _Case) -> Markup:

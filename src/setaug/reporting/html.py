@@ -11,6 +11,8 @@ MAX_LABEL = 120
 MAX_TEXT = 600
 """Texts are truncated to this number of characters."""
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNFOLDED = 12
+"""Sortable tables with more rows are folded."""
 _ROW, _LETTER, _LONGEST, _NUMBER = 22, 8, 140, 110  # pixels of a bar chart; a phone is 360 wide
 
 
@@ -92,12 +94,23 @@ def table(
 ) -> Markup:
     """Return a table whose first `names` columns are names and whose other columns are numbers.
 
-    A `sortable` table can be sorted and searched, if scripts are enabled.
+    A `sortable` table can be sorted and searched, if scripts are enabled; if it is long, it is folded.
     """
     sides = ["name" if at < names else None for at in range(len(header))]
     head = [element("th", name, scope="col", class_=side) for name, side in zip(header, sides, strict=True)]
     body = [[element("th", first, scope="row", class_="name"), *map(_cell, rest, sides[1:])] for first, *rest in rows]
-    return _table(caption, head, body, "sortable" if sortable else None)
+    shown = _table(caption, head, body, "sortable" if sortable else None)
+    return element("details", element("summary", caption), shown) if sortable and len(body) > _UNFOLDED else shown
+
+
+def beside(*parts: Markup) -> Markup:
+    """Return parts side by side on a wide screen, one below the other on a narrow one."""
+    return element("div", *parts, class_="beside")
+
+
+def in_row(first: Markup, *others: Markup) -> Markup:
+    """Return parts in a row where they fit; the first takes the width that the others leave."""
+    return element("div", first, *others, class_="row")
 
 
 def matrix(

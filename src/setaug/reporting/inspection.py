@@ -8,16 +8,17 @@ from markupsafe import Markup
 
 from setaug.analysis.diagnosis import Diagnosis
 from setaug.analysis.inspection import Inspection
+from setaug.analysis.order_cost import OrderingScore
 from setaug.orders.graph import OrderGraph, strongest_edges
 from setaug.registry import BASELINE_ORDERING
 from setaug.reporting.graph_pictures import to_svg
-from setaug.reporting.html import MAX_LABEL, bars, element, facts, join, label, scroll_box, shorten, table
+from setaug.reporting.html import MAX_LABEL, bars, beside, element, facts, join, label, scroll_box, shorten, table
 from setaug.reporting.page import Section, page
 
 _MAX_SIZES, _DRAWN = 20, 5
 
 
-def inspection_page(found: Inspection, name: str, *, top: int = 30, seed: int = 0) -> str:
+def inspection_page(found: Inspection, name: str, *, top: int = 30, seed: int = 0, command: str | None = None) -> str:
     """Return a self-contained page about label sets.
 
     Parameters
@@ -28,16 +29,25 @@ def inspection_page(found: Inspection, name: str, *, top: int = 30, seed: int = 
         Maximum number of labels to draw, and of labels and edges to list.
     seed
         Seed for the orders of the example sets.
+    command
+        The command to show with the advice; by default the one for ``train.jsonl``.
 
     """
     title = f"Label sets of {shorten(name, MAX_LABEL)}"
     if not found.n_sets:
         return page(title, [element("p", "No examples.")], [])
-    sections = [_sets(found), _labels(found, top), _graph(found, top), _orders(found), _examples(found, seed)]
-    answer = []
+    answer, measured = [], []
     if found.diagnosis:
         answer = [element("p", found.diagnosis.sentence, class_="answer")]
-        sections.append(_diagnosis(found.diagnosis))
+        measured = [_diagnosis(found.diagnosis, command or found.diagnosis.advice.command())]
+    sections = [
+        _graph(found, top),
+        *measured,
+        _sets(found),
+        _orders(found),
+        _labels(found, top),
+        _examples(found, seed),
+    ]
     return page(title, answer, sections)
 
 
@@ -60,7 +70,7 @@ def _sets(found: Inspection) -> Section:
         parts.append(element("p", f"{found.n_repeated:,} duplicate labels within a set were merged."))
     if found.skipped.count:
         parts.append(element("p", f"{found.skipped.count:,} invalid lines were skipped."))
-    return Section("sets", "The sets", parts)
+    return Section("sets", "The sets", parts, is_wide=False)
 
 
 def _binned(sizes: dict[int, int]) -> list[tuple[str, int]]:
@@ -78,7 +88,7 @@ def _labels(found: Inspection, top: int) -> Section:
     caption = f"The most frequent labels: {len(shown):,} of {found.n_labels:,}"
     once = element("p", f"{found.n_once:,} labels occur in one set only.")
     listed = table(caption, ["label", "sets", "fraction of sets"], rows, sortable=True)
-    return Section("labels", "The labels", [listed, once] if shown else [])
+    return Section("labels", "The labels", [listed, once] if shown else [], is_wide=False)
 
 
 def _graph(found: Inspection, top: int) -> Section:
@@ -106,6 +116,7 @@ def _graph(found: Inspection, top: int) -> Section:
         "graph",
         "Which label goes before which",
         [rule, element("figure", element("figcaption", drawn), _picture(graph, drawn)), listed],
+        is_wide=False,
     )
 
 
@@ -133,13 +144,14 @@ def _orders(found: Inspection) -> Section:
         "orders",
         "Allowed orders",
         [table("What the graph constrains", ["what", "number", "fraction"], rows), element("p", text)],
+        is_wide=False,
     )
 
 
 def _examples(found: Inspection, seed: int) -> Section:
     intro = element("p", "The small sets that the graph constrains most, each with sampled orders.")
     shown = [_example(found.graph(labels), at, seed) for at, labels in enumerate(found.example_sets, 1)]
-    return Section("examples", "Examples", [intro, *shown] if shown else [])
+    return Section("examples", "Examples", [intro, beside(*shown)] if shown else [])
 
 
 def _example(graph: OrderGraph, number: int, seed: int) -> Markup:
@@ -155,26 +167,39 @@ def _example(graph: OrderGraph, number: int, seed: int) -> Markup:
     )
 
 
-def _diagnosis(diagnosis: Diagnosis) -> Section:
+def _diagnosis(diagnosis: Diagnosis, command: str) -> Section:
     parts = [
-        element("p", diagnosis.sentence),
+        element("ul", *(element("li", sentence) for sentence in diagnosis.advice.sentences)),
+        element("pre", element("code", command)),
+        element("h3", "How it was measured"),
         element(
             "p",
-            "Measured on the labels alone, before any training: small models of label sequences, one per ordering, are "
-            "fitted to one part of the sets and compared on the rest. Fewer bits mean that the sets are easier to "
-            "predict. The texts are not used, so a model that reads them may gain more or less.",
+            "On the labels alone, before any training: small models of label sequences, one per ordering, are fitted "
+            "to one part of the sets and compared on the rest. Fewer bits mean that the sets are easier to predict. "
+            "The texts are not used, so a model that reads them may gain more or less.",
         ),
     ]
     if diagnosis.scores:
-        rows = [
-            (
-                name,
-                f"{score.bits:.3f}",
-                "" if name == BASELINE_ORDERING else f"{score.difference:+.3f}",
-                "" if name == BASELINE_ORDERING else f"{score.low:+.3f} to {score.high:+.3f}",
-            )
-            for name, score in diagnosis.scores.items()
-        ]
+        rows = [_score_row(score, name) for name, score in diagnosis.scores.items()]
         caption = f"Bits per set, over {diagnosis.n_held_out:,} held-out sets"
         parts.append(table(caption, ["orders", "bits per set", "difference to random", "95 % interval"], rows))
-    return Section("help", "Will order help?", parts)
+    if diagnosis.trials:
+        rows = [
+            (
+                f"{name}, pmi > {trial.min_pmi:g}, ratio > {trial.min_ratio:g}",
+                *_score_row(score, name)[2:],
+                f"{trial.n_edges:,}",
+                f"{trial.constrained:.1%}",
+            )
+            for trial in diagnosis.trials
+            for name, score in trial.scores.items()
+        ]
+        caption = f"With other thresholds, over {diagnosis.trials[0].n_held_out:,} held-out sets"
+        parts.append(table(caption, ["orders", "difference", "95 % interval", "edges", "sets"], rows))
+    return Section("help", "Will order help?", parts, is_wide=False)
+
+
+def _score_row(score: OrderingScore, name: str) -> tuple[str, ...]:
+    if name == BASELINE_ORDERING:
+        return name, f"{score.bits:.3f}", "", ""
+    return name, f"{score.bits:.3f}", f"{score.difference:+.3f}", f"{score.low:+.3f} to {score.high:+.3f}"

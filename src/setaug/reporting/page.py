@@ -42,6 +42,11 @@ for (const table of document.querySelectorAll("table.sortable")) {
     rows.forEach(row => { row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted); });
   });
 }
+const boxes = document.querySelectorAll(".scroll");
+const mark = () => boxes.forEach(box => box.classList.toggle("over", box.scrollWidth > box.clientWidth + 1));
+addEventListener("resize", mark);
+document.querySelectorAll("details").forEach(one => one.addEventListener("toggle", mark));
+mark();
 """
 
 
@@ -54,6 +59,8 @@ class Section:
     heading: str
     parts: Sequence[Markup]
     """The content; a section without content is omitted."""
+    is_wide: bool = True
+    """Whether it has the whole width of a wide screen, or half of it."""
 
 
 def page(title: str, about: Sequence[Markup], sections: Sequence[Section]) -> str:
@@ -63,7 +70,7 @@ def page(title: str, about: Sequence[Markup], sections: Sequence[Section]) -> st
     body = [
         element("header", element("h1", title), *about),
         *([element("nav", element("ul", *links), aria_label="Sections")] if len(links) > 1 else []),
-        element("main", join((element("section", element("h2", s.heading), *s.parts, id=s.name) for s in shown), "\n")),
+        element("main", join(map(_section, shown), "\n")),
         element("footer", f"Made by setaug {__version__}."),
         element("script", Markup(_SCRIPT)),
     ]
@@ -71,3 +78,8 @@ def page(title: str, about: Sequence[Markup], sections: Sequence[Section]) -> st
     head += element("title", title) + element("style", Markup(PAGE))
     whole = Markup('<!doctype html>\n<html lang="en"><head>{}</head>\n<body>\n{}\n</body></html>\n')
     return legal(whole.format(head, join(body, "\n")))
+
+
+def _section(section: Section) -> Markup:
+    width = "wide" if section.is_wide else None
+    return element("section", element("h2", section.heading), *section.parts, id=section.name, class_=width)

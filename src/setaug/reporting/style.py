@@ -49,7 +49,13 @@ PAGE = (
     + """
 * { box-sizing: border-box }
 body { font: 16px/1.5 system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif; color: var(--ink);
-  background: var(--back); max-width: 72rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere }
+  background: var(--back); max-width: 88rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere }
+@media (min-width: 64rem) {
+  main, .beside { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0 2rem }
+  .wide { grid-column: 1 / -1 } .beside { align-items: start }
+}
+.row { display: flex; flex-wrap: wrap; gap: 0 2rem } .row > * { max-width: 100% }
+.row > :first-child { flex: 1 1 20rem }
 h1 { font-size: 1.6rem; line-height: 1.25 } h2 { font-size: 1.25rem; margin: 2.5rem 0 0.5rem }
 h3 { font-size: 1rem; margin: 1.5rem 0 0.25rem }
 p, ul { max-width: 46rem } .soft, footer, figcaption, caption, dt { color: var(--soft) }
@@ -60,7 +66,12 @@ dl { display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 1rem 0 }
 dl div { background: var(--box); border-radius: 6px; padding: 0.5rem 0.9rem } dt { font-size: 0.85rem }
 dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums }
 .scroll { overflow-x: auto; margin: 0.75rem 0; max-width: 100% }
-.scroll:focus-visible, button:focus-visible, input:focus-visible {
+.scroll.over { border-right: 2px solid var(--blue) }
+.scroll.over::before { content: "scroll sideways →"; position: sticky; left: 0; display: block; width: max-content;
+  color: var(--blue); font-size: 0.85rem }
+details { margin: 0.75rem 0 } summary { cursor: pointer; color: var(--blue) } details caption { display: none }
+pre { margin: 0.75rem 0; padding: 0.6rem 0.9rem; background: var(--box); border-radius: 6px; white-space: pre-wrap }
+.scroll:focus-visible, button:focus-visible, input:focus-visible, summary:focus-visible {
   outline: 2px solid var(--blue); outline-offset: 2px }
 table { border-spacing: 0; font-variant-numeric: tabular-nums; font-size: 0.94rem }
 caption, figcaption { max-width: calc(100vw - 2rem); text-align: left; padding-bottom: 0.35rem; font-size: 0.94rem }
@@ -93,7 +104,8 @@ thead button { font: inherit; color: inherit; background: none; border: 0; paddi
 .find { display: block; margin: 0.75rem 0 0 } input { font: inherit; padding: 0.2rem 0.5rem; max-width: 100% }
 @media print {
   html { font-size: 10.5pt } body { font-size: 1rem; max-width: none; padding: 0 } nav, .find { display: none }
-  .scroll { overflow: visible } tr > :first-child { position: static } svg { max-width: 100%; height: auto }
+  .scroll { overflow: visible; border: 0 } .scroll::before { display: none }
+  tr > :first-child { position: static } svg { max-width: 100%; height: auto }
   h2, h3, caption, figcaption { break-after: avoid } tr, figure { break-inside: avoid }
 }
 """

@@ -1,9 +1,18 @@
 """Files by path or address: compression by suffix, ``-`` for the standard streams, atomic output, locks."""
 
 from setaug.storage.addresses import as_file_errors, filesystem, is_address, local_path
-from setaug.storage.names import COMPRESSED, KINDS, check_outputs, descriptor_of, display_name, has_kind, kind_of
+from setaug.storage.names import (
+    COMPRESSED,
+    KINDS,
+    check_jsonl,
+    check_outputs,
+    descriptor_of,
+    display_name,
+    has_kind,
+    kind_of,
+)
 from setaug.storage.reading import BROKEN_ARCHIVE, open_again, open_input, open_stored
-from setaug.storage.writing import appending_lines, locked, open_output, sync_folder, sync_tree
+from setaug.storage.writing import appending_lines, locked, open_output, sync_folder, sync_tree, write_rows
 
 __all__ = [
     "BROKEN_ARCHIVE",
@@ -11,6 +20,7 @@ __all__ = [
     "KINDS",
     "appending_lines",
     "as_file_errors",
+    "check_jsonl",
     "check_outputs",
     "descriptor_of",
     "display_name",
@@ -26,4 +36,5 @@ __all__ = [
     "open_stored",
     "sync_folder",
     "sync_tree",
+    "write_rows",
 ]

@@ -55,6 +55,12 @@ def has_kind(path: str | Path) -> bool:
     return True
 
 
+def check_jsonl(path: str | Path) -> None:
+    """Raise if the name of an output promises a format other than JSON lines."""
+    if has_kind(path) and kind_of(path) != "jsonl":
+        raise FileError(f"the output is JSON lines, but the suffix of {path} is that of another format; use .jsonl.")
+
+
 def _is_device(path: str | Path) -> bool:
     """Return whether a path is that of a device or an open file; ``/dev/shm`` is a folder of ordinary files."""
     return str(path).startswith(("/dev/", "/proc/self/fd/")) and not str(path).startswith("/dev/shm/")

@@ -9,7 +9,7 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -18,7 +18,8 @@ import zstandard
 
 from setaug.errors import FileError
 from setaug.storage.addresses import is_address, local_path, write_address
-from setaug.storage.names import descriptor_of
+from setaug.storage.names import check_jsonl, descriptor_of
+from setaug.terminal import json_line
 
 _PART = ".part"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -59,6 +60,14 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         writing = _replacing(target, path)
         with _disk_errors(path), locked(target, path), writing as raw, _compressed(raw, suffix) as stream:
             yield stream
+
+
+def write_rows(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines, atomically; the suffix must not be that of another format."""
+    check_jsonl(path)
+    with open_output(path) as stream:
+        for row in rows:
+            stream.write(json_line(row))
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def make_check(key: str | None) -> Callable[[Scope], None]:
         headers = Headers(scope=scope)
         if key is None:
             _check_host(scope["path"], headers)
-        elif scope["path"].startswith(("/api/", "/metrics")):
+        elif scope["path"].startswith(("/api/", "/v1/", "/metrics")):
             _check_key(key, headers)
 
     return check

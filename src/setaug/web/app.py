@@ -17,12 +17,15 @@ from starlette.exceptions import HTTPException
 from setaug import __version__
 from setaug.errors import SetAugError
 from setaug.registry import ORDERINGS
+from setaug.serving.completer import Completer, completes
 from setaug.web.access import make_check
 from setaug.web.batching import Predictor
 from setaug.web.bodies import Bodies
+from setaug.web.completions_api import CompletionsApi
 from setaug.web.connections import Connections
-from setaug.web.data_api import PAGE_FORMATS, DataApi, about, folder_size
-from setaug.web.datasets import Dataset, Datasets
+from setaug.web.data.api import PAGE_FORMATS, DataApi, about
+from setaug.web.data.datasets import Dataset, Datasets
+from setaug.web.data.questions import folder_size
 from setaug.web.limits import Limits, Refusal
 from setaug.web.model_api import ModelApi
 from setaug.web.monitoring import Metrics, Monitor
@@ -53,7 +56,8 @@ def make_app(
         Addresses of reverse proxies, whose connections are not counted by address.
 
     """
-    predictor = None if model is None else Predictor(model, limits)
+    asked = Completer(model) if completes(model) else model
+    predictor = None if model is None else Predictor(asked, limits)
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -62,6 +66,7 @@ def make_app(
         yield
         if predictor is not None:
             await predictor.stop()
+        datasets.close()
 
     async def health() -> dict[str, Any]:
         """Return the state of the server, what there is to start with, and which model predicts."""
@@ -94,8 +99,10 @@ def make_app(
     api.include_router(ModelApi(predictor, limits).router())
     app = FastAPI(title="setaug", version=__version__, lifespan=running, docs_url=None, redoc_url=None)
     app.state.connections = Connections(limits, proxies)
-    app.state.predictor = predictor
+    app.state.predictor, app.state.workers = predictor, datasets.workers
     app.include_router(api)
+    if predictor is not None and completes(model):
+        app.include_router(CompletionsApi(predictor, model_name, limits).router(), dependencies=described)
     metrics = _metrics(app, datasets, data_api)
     app.add_api_route("/metrics", metrics.response, include_in_schema=False)
     mimetypes.add_type("text/javascript", ".js")  # a system may call it otherwise
@@ -113,7 +120,8 @@ def _metrics(app: FastAPI, datasets: Datasets, data_api: DataApi) -> Metrics:
     metrics.gauge("connections_cut", "Slow or silent connections cut so far", lambda: connections.n_cut)
     metrics.gauge("datasets", "Data sets held", lambda: len(datasets))
     metrics.gauge("disk_bytes", "Bytes of uploads and downloads on disk", lambda: folder_size(datasets.folder))
-    metrics.gauge("computing", "Requests about data sets that run or wait", lambda: data_api.gate.waiting)
+    metrics.gauge("computing", "Requests about data sets that run or wait", lambda: data_api.n_waiting)
+    metrics.gauge("data_memory_bytes", "Memory of the processes that read data sets", datasets.workers.memory)
     metrics.gauge("downloads", "Downloads under way", lambda: data_api.downloads.taken)
     predictor: Predictor | None = app.state.predictor
     if predictor is not None:
@@ -143,7 +151,13 @@ def make_config(app: FastAPI, *, proxies: Collection[str] = ()) -> uvicorn.Confi
 
 def run_app(app: FastAPI, place: socket, *, proxies: Collection[str] = ()) -> None:
     """Serve at a socket that listens, until interrupted."""
+    app.state.workers.small.start()  # so that the first data set need not wait for it
     uvicorn.Server(make_config(app, proxies=proxies)).run(sockets=[place])
+
+
+def _is_json(request: Request) -> bool:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
 
 
 def _refuse_in_json(app: FastAPI) -> None:
@@ -154,6 +168,10 @@ def _refuse_in_json(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def complain(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
+        if first["loc"] == ("body",) and not _is_json(request):
+            return Refusal(
+                415, "send JSON, with the header Content-Type: application/json (curl: --json, or -H)."
+            ).response()
         where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
         return Refusal(422, f"{where}: {first['msg']}" if where else str(first["msg"])).response()
 

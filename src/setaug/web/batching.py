@@ -40,7 +40,8 @@ class _Job:
     @property
     def cost(self) -> int:
         """Sequences that the model writes for one text; a long one counts as several."""
-        return max(1, self.options.get("samples") or 1) * (_LONG_COST if self.kind[-1] else 1)
+        n_each = getattr(self.options.get("ask"), "n", self.options.get("samples") or 1)
+        return max(1, n_each) * (_LONG_COST if self.kind[-1] else 1)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """The bounds of a server, and how it refuses what exceeds them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from anyio import CapacityLimiter, to_thread
+from anyio import Lock
 from starlette.responses import JSONResponse
 
 
@@ -54,10 +55,10 @@ class Limits:
     """Sequences that the model writes at once."""
     predict_seconds: float = 60.0
     """Time that a request waits for the model."""
-    computing: int = 2
-    """Requests about data sets that are computed at once; of slow ones, one."""
+    small_bytes: int = 2 << 20
+    """The largest data set, in bytes on disk and in memory, that is small: these do not wait for large ones."""
     waiting: int = 32
-    """Requests that wait for that."""
+    """Requests that wait: for answers about small data sets, about large ones, and for slow answers."""
     downloads: int = 4
     """Files of training pairs that are made or sent; of one address, a quarter."""
     download_bytes: int = 256 << 20
@@ -74,6 +75,9 @@ class Refusal(Exception):  # noqa: N818 - it is no error of ours
     def __init__(self, status: int, sentence: str, *, headers: dict[str, str] | None = None, id: str = "") -> None:  # noqa: A002
         self.status, self.sentence, self.headers, self.id = status, sentence, headers or {}, id
         super().__init__(sentence)
+
+    def __reduce__(self) -> tuple[Any, tuple[int, str]]:
+        return partial(type(self), headers=self.headers, id=self.id), (self.status, self.sentence)
 
     def response(self) -> JSONResponse:
         """Return it as JSON; a failure has the id under which it is logged."""
@@ -120,26 +124,26 @@ class Budget:
 
 
 class Gate:
-    """Run functions in threads: a few at once, one of them for each address; some more wait."""
+    """One place to work at. One request of each address is in line, its others wait behind it."""
 
-    def __init__(self, at_once: int, limits: Limits) -> None:
-        self._limiter = CapacityLimiter(at_once)
-        self._own: dict[str, CapacityLimiter] = {}
-        self._at_once_each = limits.share(at_once)
-        self._places = Budget(at_once + limits.waiting, limits.share(at_once + limits.waiting))
+    def __init__(self, limits: Limits) -> None:
+        self._line = Lock()
+        self._own: dict[str, Lock] = {}
+        self._places = Budget(1 + limits.waiting, limits.share(1 + limits.waiting))
 
     @property
     def waiting(self) -> int:
-        """How many run or wait."""
+        """How many work or wait."""
         return self._places.taken
 
-    async def run(self, address: str, work: Callable[[], Any]) -> Any:
-        """Return what the function returns, when it is its turn."""
+    @asynccontextmanager
+    async def turn(self, address: str) -> AsyncIterator[None]:
+        """Wait for the place, or raise a `Refusal` if too many do."""
         with self._places.taking(address):
-            own = self._own.setdefault(address, CapacityLimiter(self._at_once_each))
+            own = self._own.setdefault(address, Lock())
             try:
-                async with own:
-                    return await to_thread.run_sync(work, limiter=self._limiter)
+                async with own, self._line:
+                    yield
             finally:
-                if not own.borrowed_tokens and not own.statistics().tasks_waiting:
+                if not own.locked() and not own.statistics().tasks_waiting:
                     self._own.pop(address, None)

@@ -46,7 +46,7 @@ class ModelApi:
             raise Refusal(422, f"texts: at most {self._limits.text_length:,} characters each.")
         options = _options(question, self._predictor.model)
         found = await self._predictor.predict(question.texts, options, address_of(request.scope))
-        return reply({"predictions": [one.as_row() for one in found]})
+        return reply({"predictions": [one.to_dict() for one in found]})
 
 
 def _options(question: PredictQuestion, model: Any) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """The requests and answers of the API, as its description has them. Answers are written without these classes."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic_core import PydanticCustomError
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 def _check_unicode(text: str) -> str:
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and _SURROGATE.search(text):
         raise PydanticCustomError("surrogate", "a lone surrogate is no character; send valid Unicode.")
     return text
 
@@ -23,13 +26,23 @@ class Problem(BaseModel):
     id: str | None = None
 
 
+class Joined(BaseModel):
+    """A label that looks like several, and the separator between them; ``[`` for a list as text."""
+
+    label: str
+    separator: str
+
+
 class About(BaseModel):
     """A data set."""
 
     id: str
     name: str
+    kind: str
     n_examples: int
     fields: dict[str, str]
+    joined: Joined | None
+    """Given if most labels look like several in one."""
 
 
 class Model(BaseModel):
@@ -68,6 +81,9 @@ class Statistics(BaseModel):
     mean_log2_orders: float
     mean_log2_all_orders: float
     diagnosis: dict[str, Any] | None
+    """The scores of the orderings, and ``advice`` with its ``sentences``."""
+    command: str | None
+    """The command that trains by the advice."""
 
 
 class Label(BaseModel):
@@ -81,6 +97,12 @@ class Labels(BaseModel):
     """Labels, and how many there are in all."""
 
     n: int
+    labels: list[Label]
+
+
+class Typed(BaseModel):
+    """Labels of a text, each with the number of sets that contain it: 0 if it is unknown."""
+
     labels: list[Label]
 
 
@@ -141,4 +163,4 @@ class Predictions(BaseModel):
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the descriptions of refusals that a request may meet."""
-    return {status: {"model": Problem} for status in sorted({401, 403, 408, 413, 422, *statuses})}
+    return {status: {"model": Problem} for status in sorted({401, 403, 408, 413, 415, 422, *statuses})}

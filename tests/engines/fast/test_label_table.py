@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from setaug import SetAugmenter, augment_files, inspect_file
+from setaug import SetAugmenter, augment_files
+from setaug.analysis.inspection import inspect_file
 from setaug.engines import count_files
 from setaug.engines.fast.label_table import LabelTable
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setaug import LabelStatistics
 from setaug.examples import Example
 from setaug.experiments.simulation.processes import (
     PROCESSES,
@@ -20,6 +19,7 @@ from setaug.experiments.simulation.processes import (
     shuffled,
     sized_symbols,
 )
+from setaug.orders import LabelStatistics
 
 BLOCKS = {1: 8, 2: 4, 3: 3, 4: 2}
 

@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from setaug import LabelStatistics, OrderGraph, Thresholds
 from setaug.cli import main
 from setaug.errors import FileError, MissingExtraError
 from setaug.experiments import plots
@@ -36,6 +35,7 @@ from setaug.experiments.simulation.processes import paired_symbols
 from setaug.experiments.simulation.set_overlap import paired_cell
 from setaug.experiments.simulation.simulated_run import _curve, simulate
 from setaug.experiments.simulation.study import Study, run_finding
+from setaug.orders import LabelStatistics, OrderGraph, Thresholds
 from setaug.settings import SEEDS
 from tests.experiments.conftest import STUDIES, TINY
 from tests.experiments.emotions import store

@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,16 +34,42 @@ def checking_options() -> Iterator[None]:
         raise UsageError(str(error)) from None
 
 
-_INPUTS = ("input", "train", "dev", "calibrate", "gold", "predictions", "first", "second", "labels", "vocabulary")
-_OUTPUTS = ("output", "answers", "graph", "html")
+_INPUTS = (
+    "input",
+    "train",
+    "dev",
+    "calibrate",
+    "dev_predictions",
+    "gold",
+    "predictions",
+    "first",
+    "second",
+    "labels",
+    "vocabulary",
+    "config",
+)
+_TEXTS = (
+    *("system", "template", "separator", "instruction", "text_field", "labels_field", "delimiter"),
+    *("columns", "carry", "set"),
+)
+_OUTPUTS = ("output", "answers", "graph", "html", "save_config")
 _RUN_FILES = ("metrics.jsonl", "run.json", "setaug.json", "statistics.json", "config.json", "generation_config.json")
-_MODEL_FILES = ("*.safetensors*", "*config.json", "setaug.json", "statistics.json", "tokenizer*", "special_tokens*")
+_MODEL_FILES = (
+    "*.safetensors*",
+    "*config.json",
+    "setaug.json",
+    "statistics.json",
+    "README.md",
+    "tokenizer*",
+    "special_tokens*",
+)
 
 
 def check_places(options: argparse.Namespace) -> None:
     """Raise if an output would overwrite an input of the command or a file of the model it loads."""
     from setaug.storage import check_outputs
 
+    _check_texts(options)
     inputs: list[Any] = []
     for name in _INPUTS:
         given = getattr(options, name, None)
@@ -55,12 +82,19 @@ def check_places(options: argparse.Namespace) -> None:
     check_outputs(outputs, inputs)
 
 
-def check_jsonl(path: str) -> None:
-    """Raise if the name of an output promises a format other than JSON lines."""
-    from setaug.storage import has_kind, kind_of
+def _check_texts(options: argparse.Namespace) -> None:
+    """Raise if an option that becomes part of a text is not valid UTF-8; file names may be anything."""
+    for name in _TEXTS:
+        for given in _listed(getattr(options, name, None)):
+            try:
+                given.encode()
+            except UnicodeEncodeError:
+                shown = given.encode(errors="surrogateescape")
+                raise UsageError(f"--{name.replace('_', '-')} is not valid UTF-8: {shown[:40]!r}.") from None
 
-    if has_kind(path) and kind_of(path) != "jsonl":
-        raise UsageError(f"the output is JSON lines, but the suffix of {path} is that of another format; use .jsonl.")
+
+def _listed(given: object) -> list[str]:
+    return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)]
 
 
 def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> None:
@@ -81,10 +115,14 @@ def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> Non
 
 def add_fields(group: argparse._ArgumentGroup) -> None:
     """Add the fields of texts and labels in a file."""
-    group.add_argument("--text-field", default="text", metavar="NAME", help="field of the text [text]")
-    group.add_argument("--labels-field", default="labels", metavar="NAME", help="field of the list of labels [labels]")
+    group.add_argument("--text-field", metavar="NAME", help="field of the text [that of the model, or text]")
     group.add_argument(
-        "--delimiter", default=";", metavar="TEXT", help="separator of the labels in a CSV or TSV cell [;]"
+        "--labels-field", metavar="NAME", help="field of the list of labels [that of the model, or labels]"
+    )
+    group.add_argument(
+        "--delimiter",
+        metavar="TEXT",
+        help="separator of the labels in a CSV or TSV cell [that of the model, or ;]",
     )
     group.add_argument(
         "--input-kind",
@@ -169,22 +207,28 @@ def write_html(page: str, path: str) -> None:
         tell(f"wrote {path}; open it in a browser")
 
 
-def columns_of(options: argparse.Namespace) -> "Columns":
-    """Return the fields of text and labels in a row."""
+def columns_of(options: argparse.Namespace, remembered: "Columns | None" = None) -> "Columns":
+    """Return the fields of text and labels in a row: those given, or those that a model was trained with."""
     from setaug.examples import Columns
 
-    if not options.delimiter:
+    if options.delimiter == "":
         raise UsageError("--delimiter must not be empty.")
-    return Columns(text=options.text_field, labels=options.labels_field, delimiter=options.delimiter)
+    given = {"text": options.text_field, "labels": options.labels_field, "delimiter": options.delimiter}
+    return replace(remembered or Columns(), **{name: value for name, value in given.items() if value is not None})
 
 
 def read_input(
-    options: argparse.Namespace, path: str, *, skipped: "Skipped | None" = None, are_labelled: bool = True
+    options: argparse.Namespace,
+    path: str,
+    *,
+    skipped: "Skipped | None" = None,
+    are_labelled: bool = True,
+    remembered: "Columns | None" = None,
 ) -> "Iterator[Example]":
-    """Read examples according to the options."""
+    """Read examples according to the options, and to the model that they are for."""
     from setaug.examples import read_examples
 
-    columns = columns_of(options)
+    columns = columns_of(options, remembered)
     return read_examples(
         path,
         text_field=columns.text,

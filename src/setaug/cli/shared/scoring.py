@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from setaug.cli.shared.options import UsageError, add_fields, read_input
+from setaug.cli.shared.options import UsageError, add_fields, joined_lines, read_input
+from setaug.terminal import tell
 
 if TYPE_CHECKING:
     from setaug.examples import Example
@@ -19,7 +20,9 @@ def add_gold(parser: argparse.ArgumentParser) -> None:
         metavar="GOLD",
         help="examples with their true labels: .jsonl, .csv or .tsv (optionally .gz or .zst) or .parquet",
     )
-    add_fields(parser.add_argument_group("reading the true sets"))
+    group = parser.add_argument_group("reading the true sets")
+    add_fields(group)
+    group.add_argument("--model", metavar="FOLDER", help="a model folder; the fields are those it was trained with")
 
 
 def add_macro(parser: argparse._ArgumentGroup) -> None:
@@ -46,10 +49,23 @@ def read_gold(options: argparse.Namespace) -> "list[Example]":
     from setaug.errors import DataError
     from setaug.storage import display_name
 
-    examples = list(read_input(options, options.gold))
+    remembered = None
+    if options.model is not None:
+        from setaug.models.model_folder import read_card, saved_columns
+
+        remembered = saved_columns(read_card(options.model))
+    examples = list(read_input(options, options.gold, remembered=remembered))
     if not examples:
         raise DataError("no examples to score.", source=display_name(options.gold))
     return examples
+
+
+def warn_of_joined(examples: "list[Example]") -> None:
+    """Warn if most labels look like several in one."""
+    from setaug.vocabulary import joined_label
+
+    labels = dict.fromkeys(label for example in examples for label in example.labels)
+    tell(*joined_lines(joined_label(labels)))
 
 
 def read_vocabulary(path: str | None) -> list[str] | None:

@@ -113,10 +113,10 @@ class BlockReader:
         example = self.columns.example(row)
         fields = {str(k): row[name] for k, name in enumerate(self.carry) if name in row}
         for k, value in fields.items():
-            _check_numbers(value, self.carry[int(k)])
+            check_numbers(value, self.carry[int(k)])
         plain = {"text": example.text, "labels": list(row[self.columns.labels]), **fields}
         try:
-            line = orjson.dumps(plain, _plain_time, orjson.OPT_APPEND_NEWLINE)
+            line = orjson.dumps(plain, plain_time, orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
             raise DataError(f"a field that is carried cannot be written as JSON ({error}).") from None
         if len(line) > examples.MAX_LINE:
@@ -211,22 +211,22 @@ class BlockReader:
         return found
 
 
-def _plain_time(value: Any) -> datetime:
+def plain_time(value: Any) -> datetime:
     """Return a time of pandas as one of Python, unless it has nanoseconds, which would be lost."""
     if getattr(value, "nanosecond", None) != 0:
         raise TypeError(f"Type is not JSON serializable: {type(value).__name__}")
     return cast(datetime, value.to_pydatetime())
 
 
-def _check_numbers(value: object, name: str) -> None:
+def check_numbers(value: object, name: str) -> None:
     """Raise if a value contains a number that JSON cannot represent."""
     if isinstance(value, float) and not isfinite(value):
         raise DataError(f"the field {shown(name)} is carried and holds {value}, which JSON does not have.")
     if isinstance(value, list | tuple):
         for item in value:
-            _check_numbers(item, name)
+            check_numbers(item, name)
     if isinstance(value, dict):
-        _check_numbers(list(value.values()), name)
+        check_numbers(list(value.values()), name)
 
 
 @dataclass(frozen=True, slots=True)

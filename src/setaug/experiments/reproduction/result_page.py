@@ -11,7 +11,7 @@ from setaug.experiments.reproduction.comparison import N_ROUNDS, PAPER_LEVEL, TE
 from setaug.experiments.reproduction.experiment import PLAIN, QUOTED, Experiment
 from setaug.experiments.reproduction.outputs import commonest_label
 from setaug.experiments.reproduction.results import TITLES, DataResults, RowResults
-from setaug.settings import TrainingSettings
+from setaug.experiments.trainings import paper_settings
 
 _FAIR = ("baseline", "ours", "ablation", "extra")
 """Roles of rows that can be the best."""
@@ -234,7 +234,7 @@ def _prompts(found: Sequence[DataResults]) -> list[str]:
 
 def _trainings(found: Sequence[DataResults]) -> list[str]:
     """Return notes on what was trained, and how."""
-    default = asdict(TrainingSettings())
+    default = asdict(paper_settings())
     ways: dict[str, None] = {}
     for cell in (cell for one in found for cell in one.cells if "training" in cell):
         kind = "classifier" if cell["method"] == "classifier" else "writes sets"

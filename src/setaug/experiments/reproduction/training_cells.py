@@ -11,26 +11,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from setaug.augmenter import SetAugmenter
 from setaug.datasets import Dataset, load_dataset, parse_name
 from setaug.datasets.entry import choose
 from setaug.experiments.augmenters import augmenter_from_cell, augmenter_to_cell
 from setaug.experiments.cells import Cell, Result, cell_key
+from setaug.experiments.decodings import decoding_from_cell, decoding_to_cell
 from setaug.experiments.reproduction.experiment import LANGUAGE_MODEL, PLAIN, QUOTED, Experiment, Row
 from setaug.experiments.reproduction.most_frequent import MostFrequent
+from setaug.experiments.trainings import paper_settings, training_from_cell, training_to_cell
 from setaug.metrics import evaluate
 from setaug.models.methods import make_model
-from setaug.models.neural.model import fingerprint, usual_rate
+from setaug.models.neural.model import fingerprint, paper_rate
 from setaug.models.neural.pretrained import load_tokenizer
 from setaug.models.neural.scratch import SHAPES
 from setaug.models.tfidf import TfidfClassifier
-from setaug.predictions import Prediction
+from setaug.predictions import Prediction, write_predictions
 from setaug.prompting import Endpoint, PromptedSetModel
 from setaug.prompting.endpoint import Teller
-from setaug.settings import METHODS, SEEDS, Decoding, TrainingSettings
-from setaug.storage import open_output
+from setaug.settings import METHODS, PAPER_EPOCHS, SEEDS, Decoding
 
 _PLAIN: dict[str, Any] = {"tf-idf": TfidfClassifier, "most-frequent": MostFrequent}
 METRICS = "metrics.jsonl"
@@ -117,18 +116,18 @@ def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_trai
         augmenter = SetAugmenter(ordering=ordering, with_size=bool(row.size), random_state=seed)
         asked = {"vocabulary": vocabulary, "prompt": setup.prompts.as_cell(), "decoding": decoding}
         return {**named, "augmenter": augmenter_to_cell(augmenter), **asked}
-    rate = {"learning_rate": usual_rate(path)}
+    rate = {"learning_rate": paper_rate(path)}
     if row.method == "classifier":
         # As many pairs of a text and a set as the other methods, which see n + 1 orders of a set per epoch.
-        epochs = (row.n_orders + 1) * TrainingSettings(**setup.training).epochs
-        training = TrainingSettings(**{**rate, "epochs": epochs, **setup.classifier_training, "seed": seed})
-        return {**named, "training": asdict(training), "decoding": {"rule": "top-k", **decoding}}
+        epochs = (row.n_orders + 1) * (paper_settings(**setup.training).epochs or PAPER_EPOCHS)
+        training = paper_settings(**{**rate, "epochs": epochs, **setup.classifier_training, "seed": seed})
+        return {**named, "training": training_to_cell(training), "decoding": {"rule": "top-k", **decoding}}
     orders = {"n_orders": row.n_orders, "with_size": bool(row.size), "random_state": seed, **row.orders}
     augmenter = SetAugmenter(ordering=ordering, **orders)
-    training = TrainingSettings(**{**rate, **setup.training, "seed": seed})
+    training = paper_settings(**{**rate, **setup.training, "seed": seed})
     curve = {}
     if experiment.curve:
-        n_updates = -(-n_train // training.batch_size) * training.epochs
+        n_updates = -(-n_train // training.batch_size) * (training.epochs or PAPER_EPOCHS)
         training = replace(training, checkpoint_every=max(n_updates // experiment.curve["points"], 1))
         curve = {"curve": {"n_dev": experiment.curve["n_dev"]}}
     if row.likelihood:
@@ -136,12 +135,12 @@ def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_trai
     elif row.method != "set-search":
         if setup.samples is not None and "samples" in decoding:
             decoding["samples"] = setup.samples
-        decoding = asdict(Decoding(**{"constrained": False, "seed": seed, **decoding}))
+        decoding = decoding_to_cell({"constrained": False, "seed": seed, **decoding})
     return {
         **named,
         "augmenter": augmenter_to_cell(augmenter),
         "vocabulary": vocabulary,
-        "training": asdict(training),
+        "training": training_to_cell(training),
         **curve,
         "decoding": decoding or {"constrained": False},
     }
@@ -160,7 +159,7 @@ def describe_decoding(cell: Cell) -> str:
     """Describe the decoding of a cell by what differs from the default."""
     if "likelihood" in cell["decoding"]:
         return "likelihood, " + ", ".join(f"{name} {value}" for name, value in cell["decoding"]["likelihood"].items())
-    default = {**asdict(Decoding()), "seed": cell.get("seed")} if "training" in cell else {}
+    default = {**decoding_to_cell({}), "seed": cell.get("seed")} if "training" in cell else {}
     changed = [f"{name} {value}" for name, value in cell["decoding"].items() if default.get(name) != value]
     return ", ".join(changed) or "default"
 
@@ -213,7 +212,7 @@ class Trainings:
                 bits = _score_sets(model, dataset, cell)
                 yield {"likelihood": bits, **_took(dataset, seconds, began)}
                 continue
-            predictions = model.predict(dataset.test, **cell["decoding"], **self._prompt_options(cell))
+            predictions = model.predict(dataset.test, **_as_now(cell), **self._prompt_options(cell))
             times = _took(dataset, seconds, began)
             path = predictions_path(self.folder, cell)
             _write(predictions, path)
@@ -237,17 +236,20 @@ class Trainings:
             return PromptedSetModel(path, augmenter=augmenter_from_cell(cell["augmenter"]), **options).fit(
                 dataset.train
             )
-        training = TrainingSettings(**cell["training"])
+        training = training_from_cell(cell["training"])
         if method == "classifier":
             classifier = make_model(method, path, training=training)
-            return classifier.fit(dataset.train, dev=dataset.dev, folder=self.model_folder(cell), resume=True)
+            return classifier.fit(dataset.train, dev=dataset.dev, **self._run(cell))
         augmenter = augmenter_from_cell(cell["augmenter"])
         options = {"size": augmenter.with_size, "augmenter": augmenter, "vocabulary": cell["vocabulary"]}
-        if "curve" in cell:
-            options["decoding"] = Decoding(**cell["decoding"])
+        options["decoding"] = Decoding(**_as_now(cell)) if "curve" in cell else Decoding(choose="written")
         model = make_model(method, path, training=training, **options)
         dev = choose(dataset.dev, cell["curve"]["n_dev"]) if "curve" in cell else None
-        return model.fit(dataset.train, dev=dev, folder=self.model_folder(cell), resume=True)
+        return model.fit(dataset.train, dev=dev, **self._run(cell))
+
+    def _run(self, cell: Cell) -> dict[str, Any]:
+        """Return how a run is kept; the cells show progress, not each of them."""
+        return {"folder": self.model_folder(cell), "resume": True, "progress": False}
 
     def _prompt_options(self, cell: Cell) -> dict[str, Any]:
         """Return where to store the answers of a language model, so that none is paid for twice."""
@@ -265,6 +267,12 @@ class Trainings:
 
     def _path(self, cell: Cell) -> str:
         return next(model for model in self.setup.models.values() if name_model(model) == cell["model"])
+
+
+def _as_now(cell: Cell) -> dict[str, Any]:
+    """Return the decoding of a cell under the names of today."""
+    decoding: dict[str, Any] = cell["decoding"]
+    return decoding_from_cell(decoding) if "samples" in decoding else decoding
 
 
 def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
@@ -307,7 +315,4 @@ def _score_sets(model: Any, dataset: Dataset, cell: Cell) -> dict[str, list[floa
 def _write(predictions: Sequence[Prediction], path: Path) -> None:
     """Write predictions with the text that was generated; their probabilities are left out."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open_output(path) as stream:
-        for found in predictions:
-            kept = replace(found, probabilities=None, sizes=None)
-            stream.write(orjson.dumps(kept.as_row(), option=orjson.OPT_APPEND_NEWLINE))
+    write_predictions(path, (replace(found, probabilities=None, sizes=None) for found in predictions))

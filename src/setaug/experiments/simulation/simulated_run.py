@@ -25,9 +25,10 @@ from setaug.experiments.simulation.design import (
 )
 from setaug.experiments.simulation.perfect_model import perfect_scores, prefix_probability
 from setaug.experiments.simulation.processes import PROCESSES, paired_log2_probability, shuffled
+from setaug.experiments.trainings import paper_settings
 from setaug.metrics import score_sets
 from setaug.models.neural.generator import SetGenerator
-from setaug.settings import TrainingSettings
+from setaug.settings import Decoding
 
 N_SCORED = 100
 """Test sets whose likelihood is summed over all orders."""
@@ -55,10 +56,11 @@ def run_cell(cell: Cell) -> Result:
     model = SetGenerator(
         cell["model"],
         augmenter=augmenter_from_cell({"separator": " ", "random_state": cell["seed"], **cell["orders"]}),
-        training=TrainingSettings(seed=cell["seed"], **cell["training"]),
+        training=paper_settings(seed=cell["seed"], **cell["training"]),
+        decoding=Decoding(choose="written"),
     )
     with TemporaryDirectory() as folder:
-        model.fit(train, folder=folder)
+        model.fit(train, folder=folder, progress=False)
         losses = _losses(Path(folder) / "metrics.jsonl")
     if process == "blocks":
         return {"perplexity": _shuffled_perplexities(model, test, cell["seed"])}

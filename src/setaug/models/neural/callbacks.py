@@ -10,7 +10,7 @@ from transformers import TrainerCallback
 
 from setaug.augmenter import PairFormat, SetAugmenter
 from setaug.codec import SetCodec
-from setaug.examples import Data, as_examples
+from setaug.examples import Data, make_examples
 from setaug.metrics.sets import score_sets
 from setaug.metrics.sizes import score_sizes
 from setaug.models.neural.batches import IGNORED, by_length, evaluating, on_device, pad_inputs
@@ -153,7 +153,7 @@ class SetMetricsCallback(TrainerCallback):
         max_new_tokens: int = 128,
         log: Callable[[Metrics], None] | None = None,
     ) -> None:
-        self._examples = list(as_examples(examples))
+        self._examples = make_examples(examples)
         if not self._examples:
             raise ValueError("there is nothing to generate for: no examples.")
         self._tokenizer = tokenizer

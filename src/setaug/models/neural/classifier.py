@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.thresholds import best_labels, check_k, check_rule, make_prediction, true_sizes
+from setaug.decoding.choice import best_labels, check_k, check_rule, make_prediction, true_sizes
 from setaug.examples import Data, Example, make_texts
 from setaug.metrics import score_sets
 from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, cut, evaluating, on_device, pad_inputs
@@ -104,6 +104,8 @@ class SetClassifier(SetModel):
         SetAugmenter(template=self.template).check()
         if self.training.fresh_orders or self.training.lora_rank is not None:
             raise ValueError("a classifier has no orders, and is trained without adapters.")
+        if self.training.weights != "float32":
+            raise ValueError("a classifier is trained with weights in float32.")
         if self.training.objective != "plain":
             raise ValueError("a classifier has no orders, so its objective is plain.")
 
@@ -125,14 +127,16 @@ class SetClassifier(SetModel):
         places = {label: at for at, label in enumerate(labels)}
         gold = [[[places[label] for label in example.labels]] for example in examples]
         data = TrainingSet(inputs, lambda epoch: gold)
+        if not self.training.is_paper:
+            start_at_frequencies(model, [self.statistics_.count(label) for label in labels], len(examples))
         record = train(model, data, collate=self.network_.collate, loss=_loss)
         if dev:
             self._tune(dev)
         return {"n_pairs_per_epoch": len(examples), "texts_cut_off": n_cut, **record}
 
-    def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
+    def _dev_scores(self, dev: list[Example], progress: Progress | None = None) -> dict[str, float]:
         self._tune(dev)
-        return super()._dev_scores(dev)
+        return super()._dev_scores(dev, progress)
 
     def _tune(self, dev: list[Example]) -> None:
         """Choose the threshold and k with the highest mean F1."""
@@ -153,7 +157,7 @@ class SetClassifier(SetModel):
     def predict_proba(self, data: Iterable[str] | Data, *, progress: Progress | None = None) -> NDArray[np.float32]:
         """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
         self._check_fitted()
-        texts, _ = make_texts(data)
+        texts, _ = make_texts(data, self.columns_)
         return self.network_.probabilities(texts, self.batch_size, progress)
 
     def predict(
@@ -176,9 +180,9 @@ class SetClassifier(SetModel):
         if changes:
             raise TypeError(f"a classifier takes no {', '.join(changes)}.")
         items: Any = data if isinstance(data, str) else list(as_rows(data))
-        texts, keys = make_texts(items)
+        texts, keys = make_texts(items, self.columns_)
         scores = self.predict_proba(texts, progress=progress)
-        values: Sequence[float] = true_sizes(items) if rule == "oracle-k" else [value] * len(texts)
+        values: Sequence[float] = true_sizes(items, self.columns_) if rule == "oracle-k" else [value] * len(texts)
         return [
             make_prediction(row, self.labels_, _count(row, rule, value), key)
             for row, value, key in zip(scores, values, keys, strict=True)
@@ -191,6 +195,16 @@ class SetClassifier(SetModel):
         self.threshold_, self.top_k_ = float(card["threshold"]), int(card["top_k"])
         model, tokenizer = load_saved_classifier(str(folder))
         self.network_ = Scorer(model, tokenizer, list(card["labels"]), self.template, self.training.max_source_length)
+
+
+def start_at_frequencies(model: Any, counts: Sequence[int], n_examples: int) -> None:
+    """Set the bias of each label to the logit of its frequency, so that training need not learn it first."""
+    heads = [part for part in model.modules() if isinstance(part, torch.nn.Linear) and part.out_features == len(counts)]
+    if not heads or heads[-1].bias is None:
+        return
+    rates = (torch.tensor(counts, dtype=torch.float64) + 0.5) / (n_examples + 1)
+    with torch.no_grad():
+        heads[-1].bias.copy_(torch.logit(rates))
 
 
 def _loss(model: Any, batch: Batch) -> torch.Tensor:

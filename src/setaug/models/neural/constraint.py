@@ -10,7 +10,7 @@ import torch
 from transformers import LogitsProcessor
 
 from setaug.codec import SetCodec
-from setaug.decoding.automaton import ClosedSets, OpenSets, PartialLabel, Reading, SetAutomaton, Sizes
+from setaug.decoding.automaton import ClosedSets, OpenSets, PartialLabel, PartialSet, SetAutomaton, Sizes
 from setaug.decoding.json_schema import read_set_schema
 from setaug.decoding.label_tokens import LabelTokens, Tokens
 
@@ -88,7 +88,7 @@ class SetConstraint(LogitsProcessor):
             first, (spaces, between), last = label_tokens.first(), label_tokens.between(), label_tokens.last()
             behind = first[:1]
             longest = self.sizes.most * (max_label_tokens + len(spaces + between)) + len(first + last)
-            self._automaton: SetAutomaton = OpenSets(
+            self.automaton: SetAutomaton = OpenSets(
                 read_label=self._read_label,
                 first=first,
                 between=between,
@@ -108,7 +108,7 @@ class SetConstraint(LogitsProcessor):
             behind = tuple(starts) if len(starts) == 1 else ()
             lengths = sorted((max(map(len, each)) for each in zip(*different.values(), strict=True)), reverse=True)
             longest = sum(lengths[: self.sizes.most])
-            self._automaton = ClosedSets(
+            self.automaton = ClosedSets(
                 later=different["later"],
                 first=different.get("first"),
                 later_last=different.get("later_last"),
@@ -263,7 +263,7 @@ class SetConstraint(LogitsProcessor):
             if state is None:  # a beam that only goes on because nothing better was left; it cannot win
                 allowed[at, self.end] = True
                 continue
-            choices = self._automaton.choices(state)
+            choices = self.automaton.choices(state)
             if choices.are_banned:
                 allowed[at, : len(self.tokenizer)] = True  # a model may have more places than there are tokens
             allowed[at, torch.from_numpy(choices.tokens)] = not choices.are_banned
@@ -294,12 +294,12 @@ class SetConstraint(LogitsProcessor):
         if not tokens or tokens[:-1] not in self._states:
             return self._walk(tokens)
         before = self._states[tokens[:-1]]
-        return None if before is None else self._automaton.step(before, tokens[-1])
+        return None if before is None else self.automaton.step(before, tokens[-1])
 
     def _walk(self, tokens: Sequence[int]) -> object | None:
-        state: object | None = self._automaton.start()
+        state: object | None = self.automaton.start()
         for token in tokens:
-            state = None if state is None else self._automaton.step(state, token)
+            state = None if state is None else self.automaton.step(state, token)
         return state
 
     def read(self, tokens: Sequence[int]) -> tuple[tuple[str, ...], int | None] | None:
@@ -308,12 +308,12 @@ class SetConstraint(LogitsProcessor):
         None where the tokens are no set that the constraint allows, or were cut off.
         """
         state = self._walk([int(token) for token in tokens])
-        reading = None if state is None else self._automaton.reading(state)
+        reading = None if state is None else self.automaton.reading(state)
         if reading is None or not reading.has_ended:
             return None
         return self._named(reading), reading.size
 
-    def _named(self, reading: Reading) -> tuple[str, ...]:
+    def _named(self, reading: PartialSet) -> tuple[str, ...]:
         return tuple(label if isinstance(label, str) else (self.labels or [])[label] for label in reading.labels)
 
 

@@ -1,5 +1,6 @@
 """SETAUG as a model: any encoder-decoder or causal model, trained on informative orders with sizes."""
 
+import random
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -10,16 +11,29 @@ from numpy.typing import NDArray
 
 from setaug.analysis.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.vote import Calibration, predict_by_vote, probability_matrix
+from setaug.decoding.choice import Floats, Rule, make_prediction, true_sizes
+from setaug.decoding.mixture import LabelProbabilities, Mixture
+from setaug.decoding.samples import Calibration, predict_by_vote, probability_matrix
 from setaug.errors import DataError
-from setaug.examples import Data, Example, Skipped, make_examples, make_texts
+from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
+from setaug.models.companion import COMPANION, companion_probabilities, fit_companion, hits_of
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import Writer, fit_writer, load_writer, make_score, new_writer, scorable
+from setaug.models.tfidf import TfidfClassifier
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
+from setaug.progress import counting_from
 from setaug.registry import DEFAULT_ORDERING
-from setaug.settings import Decoding, Progress, TrainingSettings, check_whole
+from setaug.settings import DRAWN, WAYS, Decoding, Progress, TrainingSettings, check_whole
+from setaug.tables import as_rows
 from setaug.vocabulary import check_vocabulary, known_labels
+
+DRAWS = 8
+"""Sets that are drawn of a text to sum label probabilities over."""
+MAX_JUDGES = 300
+"""Dev examples that decide how sets are chosen; more would only take longer."""
+_WINDOW = 512
+"""Texts whose probabilities are in memory at a time."""
 
 
 class SetGenerator(SetModel):
@@ -39,9 +53,14 @@ class SetGenerator(SetModel):
         labels.
     training, decoding
         How to train, and how to get sets from the trained model.
+    companion
+        Whether a `TfidfClassifier` is fitted beside the model, which takes seconds; dev data decide how much it counts.
 
     Attributes
     ----------
+    mixture_, companion_
+        How sets are chosen from label probabilities, as dev data decided; None if there were none, if the vocabulary is
+        open, or if `decoding` asks for the sets that the model writes. The classifier beside the model, if any.
     augmenter_
         A copy of `augmenter`, with the label statistics of the training data.
 
@@ -68,6 +87,7 @@ class SetGenerator(SetModel):
         vocabulary: str | Sequence[str] = "closed",
         training: TrainingSettings | None = None,
         decoding: Decoding | None = None,
+        companion: bool = True,
     ) -> None:
         self.model = model
         self.augmenter = augmenter or SetAugmenter()
@@ -75,13 +95,16 @@ class SetGenerator(SetModel):
         self.vocabulary = vocabulary
         self.training = training or TrainingSettings()
         self.decoding = decoding or Decoding()
+        self.companion = companion
 
     def _check(self) -> None:
         self.augmenter.check()
         check_vocabulary(self.vocabulary)
         if self.one_order and self.training.fresh_orders:
             raise ValueError("one order cannot be fresh in each epoch; random orders can.")
-        if self.training.objective != "plain":
+        if self.training.objective == "closed" and self.vocabulary == "open":
+            raise ValueError("the objective closed needs known labels, so vocabulary cannot be open.")
+        if self.training.objective in DRAWN:
             self._check_draws(self.training.objective)
 
     def _check_draws(self, objective: str) -> None:
@@ -96,11 +119,32 @@ class SetGenerator(SetModel):
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         self.augmenter_ = fitted_copy(self.augmenter, self.statistics_)
         self.calibration_: Calibration | None = None
+        self.mixture_: Mixture | None = None
+        self.companion_: TfidfClassifier | None = None
         labels = known_labels(self.statistics_, self.vocabulary)
         self.network_ = new_writer(self.model, examples, labels=labels, **self._written)
         record = fit_writer(self.network_, examples, self.write_targets, self.training, train)
         self.network_ = self.network_.merged()
+        if dev and self.decoding.choose == "best" and self.network_.can_sum(self.decoding):
+            record |= self._fit_mixture(examples, dev)
         return record
+
+    def _fit_mixture(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
+        """Choose on dev data how sets are chosen, and whether the companion helps; return both scores."""
+        judges = random.Random(self.training.seed).sample(dev, min(len(dev), MAX_JUDGES))
+        labels = list(self.classes_)
+        companion = fit_companion(examples, judges) if self.companion else None
+        own = self.network_.probabilities([example.text for example in judges], self.decoding, n_each=DRAWS)
+        hits, n_true = hits_of(judges, labels)
+        least, largest = min(1, *(len(example.labels) for example in examples)), self.largest_
+        self.mixture_, f1 = Mixture.fit([own], hits, n_true, least=least, largest=largest)
+        chosen = {"f1_alone": f1}
+        if companion is not None:
+            both = [own, companion_probabilities(companion, [example.text for example in judges], labels)]
+            mixture, chosen["f1_with_companion"] = Mixture.fit(both, hits, n_true, least=least, largest=largest)
+            if mixture.weights[1] > 0 and chosen["f1_with_companion"] > f1:
+                self.mixture_, self.companion_ = mixture, companion
+        return {"chosen": chosen | {"n_dev": len(judges), **self.mixture_.to_dict()}}
 
     @property
     def _written(self) -> dict[str, Any]:
@@ -109,7 +153,7 @@ class SetGenerator(SetModel):
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
         """Return the texts that the model is trained to write for each example in an epoch."""
-        write = orders if self.training.objective == "plain" else draws
+        write = draws if self.training.objective in DRAWN else orders
         return (one_order if self.one_order else write)(self.augmenter_, examples, epoch)
 
     def predict(
@@ -125,9 +169,13 @@ class SetGenerator(SetModel):
         """
         self._check_fitted()
         decoding = self._change(changes)
-        texts, ids = make_texts(data)
+        items: Any = data if isinstance(data, str) else list(as_rows(data))
+        texts, ids = make_texts(items, self.columns_)
         if decoding.samples:
             return self._predict_by_samples(texts, ids, decoding, progress)
+        if self._takes_probabilities(decoding):
+            sizes = true_sizes(items, self.columns_) if decoding.choose == "oracle-k" else None
+            return self._predict_by_probabilities(texts, ids, decoding, sizes, progress)
         written = self.network_.write(texts, decoding, progress=progress)
         return [replace(one, id=key) for (one,), key in zip(written, ids, strict=True)]
 
@@ -135,6 +183,55 @@ class SetGenerator(SetModel):
         if unknown := changes.keys() - {field.name for field in fields(Decoding)}:
             raise TypeError(f"a model that writes sets takes no {', '.join(sorted(unknown))}.")
         return replace(self.decoding, **changes)
+
+    def _takes_probabilities(self, decoding: Decoding) -> bool:
+        """Return whether a set is chosen from probabilities, not written."""
+        if decoding.choose == "written" or (decoding.choose == "best" and self.mixture_ is None):
+            return False
+        if not self.network_.can_sum(decoding):
+            if decoding.choose == "best":
+                return False
+            raise ValueError(
+                f"choose={decoding.choose!r} needs probabilities of all labels: a closed vocabulary, "
+                "the constraint and greedy decoding, or samples."
+            )
+        return True
+
+    def _probabilities(self, texts: Sequence[str], decoding: Decoding, progress: Progress | None) -> LabelProbabilities:
+        """Return the probability of each label and size, of this model and its companion together."""
+        members = [self.network_.probabilities(texts, decoding, n_each=DRAWS, progress=progress)]
+        if self.mixture_ is None:
+            return members[0]
+        if self.companion_ is not None:
+            members.append(companion_probabilities(self.companion_, texts, list(self.classes_)))
+        return self.mixture_.combine(members)
+
+    def _predict_by_probabilities(
+        self,
+        texts: Sequence[str],
+        ids: Sequence[Any],
+        decoding: Decoding,
+        true: Sequence[int] | None,
+        progress: Progress | None,
+    ) -> list[Prediction]:
+        rule = Rule() if self.mixture_ is None else self.mixture_.rule
+        if decoding.choose in WAYS:
+            rule = replace(rule, way=decoding.choose, threshold=decoding.threshold)
+        allowed = decoding.sizes(self.largest_)
+        if decoding.size_is is None and allowed[-1] >= rule.least > allowed[0]:
+            allowed = range(rule.least, allowed[-1] + 1)
+        labels, found = list(self.classes_), []
+        for start in range(0, len(texts), _WINDOW):
+            part = self._probabilities(
+                texts[start : start + _WINDOW], decoding, counting_from(start, progress) if progress else None
+            )
+            chosen = rule.choose(part.labels, part.sizes, allowed=allowed)
+            for at, columns in enumerate(chosen):
+                row, key = part.labels[at], ids[start + at]
+                if true is not None:
+                    columns = np.argsort(-row, kind="stable")[: true[start + at]]
+                found.append(_as_prediction(row, None if part.sizes is None else part.sizes[at], labels, columns, key))
+        return found
 
     def _predict_by_samples(
         self, texts: Sequence[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
@@ -161,25 +258,41 @@ class SetGenerator(SetModel):
         return found
 
     def predict_proba(self, data: Iterable[str] | Data, **changes: Any) -> NDArray[np.float64]:
-        """Return the probability of each label (columns, as in ``classes_``) for each text (rows), from samples.
+        """Return the probability of each label (columns, as in ``classes_``) for each text (rows).
 
         Parameters
         ----------
         changes
-            As for `predict`. There have to be samples, here or in `decoding`.
+            As for `predict`. With ``samples`` a probability is the share of the samples that have the label.
 
         """
         labels = list(self.classes_)
-        if not self._change(changes).samples:
-            raise ValueError("probabilities come from samples, and none are drawn; give samples=16, say.")
-        return probability_matrix(self.predict(data, **changes), labels)
+        decoding = self._change(changes)
+        if decoding.samples:
+            return probability_matrix(self.predict(data, **changes), labels)
+        return np.asarray(self.label_probabilities(data, **changes).labels, np.float64)
 
-    def calibrate(self, data: Data, *, progress: Progress | None = None, **changes: Any) -> Self:
+    def label_probabilities(self, data: Iterable[str] | Data, **changes: Any) -> LabelProbabilities:
+        """Return the probability of each label and of each size for each text (rows)."""
+        decoding = self._change(changes)
+        if not self.network_.can_sum(decoding):
+            raise ValueError("such sets have no probabilities of all labels; ask for samples (samples=16, say).")
+        texts, _ = make_texts(data, self.columns_)
+        return self._probabilities(texts, decoding, None)
+
+    def calibrate(
+        self,
+        data: Data | Iterable[str],
+        labels: LabelSets | None = None,
+        *,
+        progress: Progress | None = None,
+        **changes: Any,
+    ) -> Self:
         """Calibrate the shares of samples on dev data, so that they are probabilities."""
         decoding = self._change(changes)
         if not decoding.samples:
             raise ValueError("calibration is about the shares of samples; ask for some (samples=16, say).")
-        examples = make_examples(data)
+        examples = make_examples(data, labels, self.columns_)
         if not examples:
             raise DataError("the data to calibrate with is empty.")
         self.calibration_ = None
@@ -232,7 +345,7 @@ class SetGenerator(SetModel):
         """
         check_whole("batch_size", batch_size, at_least=1)
         self._check_fitted()
-        examples = list(scorable(self.network_, make_examples(data), skipped))
+        examples = list(scorable(self.network_, make_examples(data, None, self.columns_), skipped))
         scored = set_likelihoods(
             examples,
             make_score(self.network_, batch_size),
@@ -256,20 +369,39 @@ class SetGenerator(SetModel):
     ) -> list[list[float]]:
         """Return the log2-probability that the model writes each of the orders of each example."""
         self._check_fitted()
-        examples = make_examples(data)
+        examples = make_examples(data, None, self.columns_)
         if len(examples) != len(orders):
             raise ValueError(f"there are {len(examples)} examples, and orders for {len(orders)}.")
         given = [[tuple(order) for order in each] for each in orders]
         return [list(found) for found in make_score(self.network_, batch_size)(examples, given)]
 
     def _learnt(self) -> dict[str, Any]:
-        calibration = None if self.calibration_ is None else self.calibration_.as_dict()
-        return {"max_label_tokens": self.network_.max_label_tokens, "calibration": calibration}
+        calibration = None if self.calibration_ is None else self.calibration_.to_dict()
+        mixture = None if self.mixture_ is None else self.mixture_.to_dict()
+        learnt = {"max_label_tokens": self.network_.max_label_tokens, "calibration": calibration, "mixture": mixture}
+        return learnt | {"companion": self.companion_ is not None}
+
+    def _save_beside(self, folder: Path) -> None:
+        if self.companion_ is not None:
+            self.companion_.save(folder / COMPANION)
 
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
         self.augmenter_ = fitted_copy(self.augmenter, self.statistics_)
         self.calibration_ = None if card["calibration"] is None else Calibration.from_dict(card["calibration"])
         self.network_ = load_writer(folder, card, **self._written)
+        mixture = card.get("mixture")
+        self.mixture_ = None if mixture is None else Mixture.from_dict(mixture)
+        self.companion_ = TfidfClassifier.load(folder / COMPANION) if card.get("companion") else None
+        if self.mixture_ is not None and len(self.mixture_.weights) != 1 + (self.companion_ is not None):
+            raise ValueError("it mixes other models than it holds")
+
+
+def _as_prediction(
+    row: Floats, sizes: Floats | None, labels: Sequence[str], columns: NDArray[np.int64], key: str | int | None
+) -> Prediction:
+    made = make_prediction(row, labels, columns, key)
+    shares = None if sizes is None else {at: round(float(share), 6) for at, share in enumerate(sizes) if share >= 0.001}
+    return replace(made, sizes=shares, repeated=(), unknown=(), malformed=())
 
 
 def fitted_copy(augmenter: SetAugmenter, statistics: LabelStatistics, **changes: Any) -> SetAugmenter:

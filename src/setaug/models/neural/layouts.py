@@ -1,25 +1,29 @@
 """How texts and what is written for them become tokens: apart in an encoder-decoder, in one row in a causal model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, islice
-from math import log
+from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
 import torch
 
 from setaug.errors import ModelError
-from setaug.models.neural.batches import IGNORED, Batch, Item, cut, pad_inputs, pad_rows
+from setaug.models.neural.batches import IGNORED, Batch, Item, cut, on_device, pad_inputs, pad_rows
+from setaug.models.neural.sharing import pack, pack_targets, restarted_positions, selected_logits, shared_encoder
 
 Collate: TypeAlias = Callable[[Sequence[Item]], Batch]
 """Makes a batch of examples with their targets; ``n_targets`` says how many each has."""
 
+_N_TRIED = 32
+"""Of how many tokens a trial compares the logits."""
 _SPARE = 8
 """Places left free, since a text may need more tokens within a prompt than by itself."""
-_PROMPT, _PADDING = 0, -1
+_ENCODER_DECODER = ("input_ids", "attention_mask", "decoder_input_ids", "decoder_attention_mask")
+_CAUSAL = ("input_ids", "attention_mask", "position_ids")
+"""What of a batch models are called with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +64,106 @@ class Layout(ABC):
     def room(self, n_tokens: int, prompt_length: int) -> int:
         """Clip a token budget to the positions left after the prompt."""
 
-    @abstractmethod
     def collator(self) -> Collate:
-        """Return the function that collates examples, for the model as it is now."""
+        """Return the function that collates examples: it packs them, unless that would change what the model learns."""
+        return self.pack if self._can_pack else self.repeat
 
     @abstractmethod
-    def run(self, model: Any, batch: Batch) -> Any:
-        """Return the output of the model (or of what wraps it) for a batch, with the mean loss."""
+    def pack(self, items: Sequence[Item]) -> Batch:
+        """Return one row per example, with all of its targets."""
 
     @abstractmethod
-    def log_probabilities(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    def repeat(self, items: Sequence[Item]) -> Batch:
+        """Return one row per target."""
+
+    @abstractmethod
+    def run(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Return the logits of the model (or of what wraps it) at all places of a batch."""
+
+    @abstractmethod
+    def _predicting(self, labels: torch.Tensor) -> torch.Tensor:
+        """Return the places whose logits predict the tokens to learn, as a mask."""
+
+    def logits(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Return the logits of each token to learn, target by target; of a batch with ``columns``, only those."""
+        places, columns = self._predicting(batch["labels"]), batch.get("columns")
+        sliced = columns if columns is not None and self._can_slice else None
+        with selected_logits(self.model, places, sliced) if self._can_select else nullcontext():
+            found = self.run(model, batch)
+        found = found if found.dim() == 2 else found[places]
+        return found if columns is None or sliced is not None else found[:, columns]
+
+    def token_log_probabilities(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Return the natural log-probability of each token to learn, target by target."""
+        return _log_p(self.logits(model, batch), batch["labels"])
+
+    def log_probabilities(self, model: Any, batch: Batch) -> torch.Tensor:
         """Return the natural log-probability of each target of a batch."""
+        return self.by_target(self.token_log_probabilities(model, batch), batch)
+
+    def by_target(self, values: torch.Tensor, batch: Batch) -> torch.Tensor:
+        """Sum the values of tokens over each target."""
+        return torch.stack([one.sum() for one in torch.split(values, batch["lengths"].tolist())])
+
+    @cached_property
+    def _can_select(self) -> bool:
+        """Whether the model works if its output layer sees only some places."""
+        return self._agrees(self.repeat, selected=True)
+
+    @cached_property
+    def _can_slice(self) -> bool:
+        """Whether the model works if its output layer leaves out tokens; BART, for one, adds to all of them."""
+        is_plain = type(self.model.get_output_embeddings()) is torch.nn.Linear
+        return is_plain and self._can_select and self._agrees(self.repeat, selected=True, sliced=True)
+
+    @cached_property
+    def _can_pack(self) -> bool:
+        """Whether a model reads targets that share a row as it reads them apart; not each heeds masks and positions.
+
+        It is tried with rows as long as they may get, since some models do not see beyond a window.
+        """
+        return self._agrees(self.pack)
+
+    def _agrees(self, collate: Collate, **way: bool) -> bool:
+        """Return whether a way gives the logits of targets that are read apart."""
+        try:
+            return torch.allclose(self._try(collate, **way), self._try(self.repeat), rtol=1e-4, atol=1e-3)
+        except Exception:  # whatever a model of another kind says to a mask or to positions
+            return False
+
+    def _try(self, collate: Collate, *, selected: bool = False, sliced: bool = False) -> torch.Tensor:
+        """Return the logits of some tokens at each place that the trial learns."""
+        was_training = self.model.training
+        self.model.eval()
+        batch = on_device(collate(self._trial()), self.model.device)
+        places = self._predicting(batch["labels"])
+        columns = torch.arange(_N_TRIED, device=places.device)
+        select = selected_logits(self.model, places, columns if sliced else None) if selected else nullcontext()
+        try:
+            with torch.no_grad(), select:
+                found = self.run(self.model, batch)
+            found = found if found.dim() == 2 else found[places]
+            return found if sliced else found[:, columns]
+        finally:
+            self.model.train(was_training)
+
+    def _trial(self) -> list[Item]:
+        """Return made-up examples: a long one and a short one."""
+        generator = torch.Generator().manual_seed(0)
+
+        def draw(length: int) -> list[int]:
+            return torch.randint(len(self.tokenizer), (length,), generator=generator).tolist()
+
+        long: Item = {
+            "input_ids": draw(self._trial_length),
+            "targets": [draw(self.max_target_length) for _ in range(3)],
+        }
+        return [long, {"input_ids": draw(1), "targets": [draw(1), draw(2)]}]
+
+    @property
+    @abstractmethod
+    def _trial_length(self) -> int:
+        """How many tokens the longest prompt of a trial has."""
 
     @property
     def prefix(self) -> tuple[int, ...]:
@@ -116,28 +209,52 @@ class EncoderDecoder(Layout):
         """Stay within the decoder's places."""
         return n_tokens if self._places is None else min(n_tokens, self._places - 2)
 
-    def collator(self) -> Collate:
-        """Return the only collator there is."""
-        return self.collate
+    _trial_length = 16
 
-    def collate(self, items: Sequence[Item]) -> Batch:
-        """Return one row of ``input_ids`` and ``attention_mask`` per example, one row of ``labels`` per target."""
+    def pack(self, items: Sequence[Item]) -> Batch:
+        """Return one row of the encoder and one of the decoder per example, where the decoder has enough places."""
+        longest = max(sum(map(len, item["targets"])) for item in items)
+        if self._places is not None and longest > self._places - 2:
+            return self.repeat(items)
+        shifted = iter(self._shift([target for item in items for target in item["targets"]]))
+        starts = [[next(shifted)[: len(target)] for target in item["targets"]] for item in items]
+        inputs = pad_inputs([item["input_ids"] for item in items], self._pad)
+        return {**inputs, **count_targets(items), **pack_targets(starts, items, self._pad, self.model.dtype)}
+
+    def repeat(self, items: Sequence[Item]) -> Batch:
+        """Return one row of the encoder per example, and one of the decoder per target."""
+        targets = [target for item in items for target in item["targets"]]
         return {
             **pad_inputs([item["input_ids"] for item in items], self._pad),
-            "n_targets": count_targets(items),
-            "labels": pad_rows([target for item in items for target in item["targets"]], IGNORED),
+            **count_targets(items),
+            "decoder_input_ids": torch.tensor(self._shift(targets)),
+            "labels": pad_rows(targets, IGNORED),
         }
 
-    def run(self, model: Any, batch: Batch) -> Any:
-        """Run the encoder once per example."""
-        n_targets = batch["n_targets"]
-        mask = batch["attention_mask"].repeat_interleave(n_targets, dim=0)
-        with shared_encoder(self.model, n_targets):
-            return model(input_ids=batch["input_ids"], attention_mask=mask, labels=batch["labels"])
+    def _shift(self, targets: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Return what the decoder reads for each target, padded: the model's own way to start, where it has one."""
+        labels = pad_rows(targets, IGNORED)
+        shift = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
+        if shift is not None:
+            rows: list[list[int]] = shift(labels=labels).tolist()
+            return rows
+        start = torch.full((len(labels), 1), self.model.generation_config.decoder_start_token_id)
+        return torch.cat([start, labels[:, :-1].masked_fill(labels[:, :-1] == IGNORED, self._pad)], dim=1).tolist()
 
-    def log_probabilities(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Sum over each row."""
-        return token_log_probabilities(logits, labels).sum(dim=1)
+    def run(self, model: Any, batch: Batch) -> torch.Tensor:
+        """Run the encoder once per example."""
+        inputs = {name: batch[name] for name in _ENCODER_DECODER if name in batch}
+        if "positions" in batch:
+            with restarted_positions(self.model, batch["positions"]):
+                logits: torch.Tensor = model(**inputs, use_cache=False).logits
+            return logits
+        inputs["attention_mask"] = batch["attention_mask"].repeat_interleave(batch["n_targets"], dim=0)
+        with shared_encoder(self.model, batch["n_targets"]):
+            logits = model(**inputs, use_cache=False).logits
+        return logits
+
+    def _predicting(self, labels: torch.Tensor) -> torch.Tensor:
+        return labels != IGNORED
 
 
 class Causal(Layout):
@@ -226,68 +343,31 @@ class Causal(Layout):
         """Stay within the places that the prompt leaves."""
         return n_tokens if self._places is None else max(min(n_tokens, self._places - prompt_length), 1)
 
-    def collator(self) -> Collate:
-        """Pack, unless it would change what the model makes of a target."""
-        return self.pack if self._can_pack else self.repeat
-
-    @cached_property
-    def _can_pack(self) -> bool:
-        """Whether a model reads targets that share a prompt as it reads them apart; not each heeds masks and positions.
-
-        It is tried with rows as long as they may get, since some models do not see beyond a window.
-        """
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            with torch.no_grad():
-                together, apart = (self._score(collate(self._trial())) for collate in (self.pack, self.repeat))
-            return torch.allclose(together, apart, rtol=1e-6, atol=1e-3)
-        except Exception:  # whatever a model of another kind says to a mask or to positions
-            return False
-        finally:
-            self.model.train(was_training)
-
-    def _trial(self) -> list[Item]:
-        """Return made-up examples: a long one and a short one."""
-        generator = torch.Generator().manual_seed(0)
-
-        def draw(length: int) -> list[int]:
-            return torch.randint(len(self.tokenizer), (length,), generator=generator).tolist()
-
-        long: Item = {
-            "input_ids": draw(self._n_around + self._text_length),
-            "targets": [draw(self.max_target_length) for _ in range(3)],
-        }
-        return [long, {"input_ids": draw(1), "targets": [draw(1), draw(2)]}]
-
-    def _score(self, batch: Batch) -> torch.Tensor:
-        batch = {name: values.to(self.model.device) for name, values in batch.items()}
-        return self.log_probabilities(self.run(self.model, batch).logits, batch["labels"])
+    @property
+    def _trial_length(self) -> int:
+        return self._n_around + self._text_length
 
     def pack(self, items: Sequence[Item]) -> Batch:
         """Return one row per example: its prompt and all of its targets."""
-        return {**pack(items, self._pad, self.model.dtype), "n_targets": count_targets(items)}
+        return {**pack(items, self._pad, self.model.dtype), **count_targets(items)}
 
     def repeat(self, items: Sequence[Item]) -> Batch:
         """Return one row per target, each with its prompt."""
         pairs = [(item["input_ids"], target) for item in items for target in item["targets"]]
         return {
             **pad_inputs([[*prompt, *target] for prompt, target in pairs], self._pad),
-            "n_targets": count_targets(items),
+            **count_targets(items),
             "labels": pad_rows([[IGNORED] * len(prompt) + target for prompt, target in pairs], IGNORED),
         }
 
-    def run(self, model: Any, batch: Batch) -> Any:
+    def run(self, model: Any, batch: Batch) -> torch.Tensor:
         """Run the model on all rows."""
-        return model(**{name: values for name, values in batch.items() if name != "n_targets"})
+        inputs = {name: batch[name] for name in _CAUSAL if name in batch}
+        logits: torch.Tensor = model(**inputs, use_cache=False).logits
+        return logits
 
-    def log_probabilities(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Sum over each run of labels: what is not learnt stands before each target."""
-        is_target = labels != IGNORED
-        begins = is_target[:, 1:] & ~is_target[:, :-1]
-        runs = (begins.flatten().cumsum(0) - 1)[is_target[:, 1:].flatten()]
-        found = token_log_probabilities(logits[:, :-1], labels[:, 1:])[is_target[:, 1:]]
-        return torch.stack([run.sum() for run in torch.split(found, runs.bincount().tolist())])
+    def _predicting(self, labels: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.pad(labels[:, 1:] != IGNORED, (0, 1))
 
 
 def make_layout(model: Any, tokenizer: Any, **options: Any) -> Layout:
@@ -296,116 +376,15 @@ def make_layout(model: Any, tokenizer: Any, **options: Any) -> Layout:
     return kind(model, tokenizer, **options)
 
 
-@contextmanager
-def shared_encoder(model: Any, n_targets: torch.Tensor) -> Iterator[None]:
-    """Within this, call the model with one input per example, but with a row of ``attention_mask`` per target.
-
-    Two hooks sit on the encoder, so that the model's own forward pass stays one call (which data parallelism needs):
-    the encoder sees each input once, the decoder sees its states once per target. The gradient is that of repeating
-    the inputs.
-
-    Parameters
-    ----------
-    model
-        Any encoder-decoder of transformers.
-    n_targets
-        How many targets each input serves.
-
-    """
-
-    def see_once(encoder: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        firsts = n_targets.cumsum(0) - n_targets
-        return args, {**kwargs, "attention_mask": kwargs["attention_mask"][firsts]}
-
-    def repeat_states(encoder: Any, args: Any, output: Any) -> Any:
-        output.last_hidden_state = output.last_hidden_state.repeat_interleave(n_targets, dim=0)
-        return output
-
-    encoder = model.get_encoder()
-    hooks = [
-        encoder.register_forward_pre_hook(see_once, with_kwargs=True),
-        encoder.register_forward_hook(repeat_states),
-    ]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+def count_targets(items: Sequence[Item]) -> Batch:
+    """Return the number of targets of each example, and of tokens of each target."""
+    return {
+        "n_targets": torch.tensor([len(item["targets"]) for item in items]),
+        "lengths": torch.tensor([len(target) for item in items for target in item["targets"]]),
+    }
 
 
-def pack(items: Sequence[Item], pad: int, dtype: torch.dtype) -> Batch:
-    """Return a batch with one row per example: the prompt, then each target as if it were the only one.
-
-    A part is the prompt's last token, which predicts the target's first, and the target. Positions restart with each
-    part, and the mask lets a part attend to the prompt and to itself. So each token is predicted from the same context
-    as in a row of its own, and the model's usual loss is the mean over all tokens of all targets.
-
-    Parameters
-    ----------
-    dtype
-        The model's: the mask is added to its scores.
-
-    """
-    rows = [_row(item) for item in items]
-    tokens, labels, positions, parts = (
-        pad_rows([row[at] for row in rows], value) for at, value in enumerate((pad, IGNORED, 0, _PADDING))
-    )
-    shared = (parts == _PROMPT)[:, None, :] | (parts[:, None, :] == parts[:, :, None])
-    seen = shared.tril()  # padding sees itself: a row of which nothing is seen has no mean
-    mask = torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)
-    return {"input_ids": tokens, "labels": labels, "position_ids": positions, "attention_mask": mask[:, None]}
-
-
-def _row(item: Item) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Return the tokens, labels, positions and parts of an example."""
-    *before, last = item["input_ids"]
-    tokens, labels = list(before), [IGNORED] * len(before)
-    positions, parts = list(range(len(before))), [_PROMPT] * len(before)
-    for part, target in zip(count(_PROMPT + 1), item["targets"], strict=False):
-        tokens += [last, *target]
-        labels += [IGNORED, *target]
-        positions += range(len(before), len(before) + 1 + len(target))
-        parts += [part] * (1 + len(target))
-    return tokens, labels, positions, parts
-
-
-def count_targets(items: Sequence[Item]) -> torch.Tensor:
-    """Return the number of targets of each example."""
-    return torch.tensor([len(item["targets"]) for item in items])
-
-
-def token_log_probabilities(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the natural log-probability of each label; 0 where it is ignored."""
-    return -torch.nn.functional.cross_entropy(
-        logits.float().transpose(1, 2), labels, reduction="none", ignore_index=IGNORED
-    )
-
-
-def training_loss(layout: Layout, model: Any, batch: Batch, objective: str) -> torch.Tensor:
-    """Run a model on a batch of the layout; return the loss that the objective defines."""
-    output = layout.run(model, batch)
-    if objective == "plain":
-        loss: torch.Tensor = output.loss
-        return loss
-    log_p = layout.log_probabilities(output.logits, batch["labels"])
-    return set_loss(log_p, batch["labels"], len(batch["n_targets"]), objective)
-
-
-def set_loss(log_p: torch.Tensor, labels: torch.Tensor, n_examples: int, objective: str) -> torch.Tensor:
-    """Return the negative bound of the sets' log-likelihood, per token, for targets that are drawn orders.
-
-    With p_k the probability of the k-th of an example's K targets, the bound is the mean of log p_k (``elbo``) or the
-    logarithm of the mean of p_k (``iwelbo``). An example's orders are drawn with the same chance 1 / e each, so log e
-    would be added; it does not depend on the model, and is left out. The sum over examples is divided by the sum of
-    their mean numbers of tokens: so ``elbo`` is what the plain loss is for the same targets.
-
-    Parameters
-    ----------
-    log_p, labels
-        The natural logarithm of each target's probability, and its tokens; K rows for each example.
-
-    """
-    each = log_p.reshape(n_examples, -1)
-    n_targets = each.shape[1]
-    bounds = each.mean(dim=1) if objective == "elbo" else each.logsumexp(dim=1) - log(n_targets)
-    return -bounds.sum() * n_targets / (labels != IGNORED).sum()
+def _log_p(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return the natural log-probability of each label that is not ignored."""
+    exact = logits if logits.dtype == torch.float64 else logits.float()
+    return -torch.nn.functional.cross_entropy(exact, labels[labels != IGNORED], reduction="none")

@@ -1,12 +1,14 @@
 """What all trained models share: fit, save and load."""
 
+import os
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self, TypeAlias
@@ -15,8 +17,10 @@ import torch
 
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import SetEstimator, has_fields
-from setaug.examples import Data, Example, make_examples
+from setaug.examples import Columns, Data, Example, LabelSets, make_examples
 from setaug.metrics import score_sets
+from setaug.models.held_out import hold_out
+from setaug.models.hub import find_model, push_model
 from setaug.models.model_folder import (
     STATISTICS,
     begin_run,
@@ -26,21 +30,28 @@ from setaug.models.model_folder import (
     locked_run,
     read_card,
     save_model,
+    saved_columns,
     versions,
 )
-from setaug.models.neural.pretrained import quiet
+from setaug.models.neural.pretrained import find_kind, quiet
 from setaug.models.neural.processes import by_main, is_main_process, n_processes, whole_weights
 from setaug.models.neural.scratch import SHAPES
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
-from setaug.settings import Progress, TrainingSettings
+from setaug.progress import chosen_progress
+from setaug.registry import check_choice
+from setaug.settings import PAPER_RATE, TRACKERS, Progress, TrainingSettings
 
 Train: TypeAlias = Callable[..., dict[str, Any]]
 """`training.train` within a run, which knows its settings and folder; it is called with what a model brings."""
 
 
 class SetModel(SetEstimator):
-    """Learn to predict sets from texts. After `fit`, ``model_`` and ``tokenizer_`` are those of transformers."""
+    """Learn to predict sets from texts.
+
+    After `fit`, ``model_`` and ``tokenizer_`` are those of transformers, and ``dev_`` are the dev examples, given or
+    held out. They are not kept in the model's folder.
+    """
 
     kind: ClassVar[str]
     """The name of the kind of model in ``setaug.json``."""
@@ -68,42 +79,59 @@ class SetModel(SetEstimator):
     def fit(
         self,
         data: Data | Iterable[str],
-        labels: Iterable[Collection[str]] | None = None,
+        labels: LabelSets | None = None,
         *,
-        dev: Data | None = None,
+        columns: Columns | None = None,
+        dev: Any = None,
         folder: str | Path | None = None,
         resume: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = True,
+        report_to: str | Sequence[str] = (),
     ) -> Self:
         """Train.
 
         Parameters
         ----------
         data, labels
-            Examples (or rows), or texts and their label sets.
+            Examples, rows (a Hugging Face data set) or a table (a data frame); or texts, and their label sets or
+            indicator matrix.
+        columns
+            The names of the text and label columns of rows, and of labels that are numbers. They are kept for `predict`
+            and all other methods, and in a model folder.
         dev
-            Examples on which sets are generated during training: the checkpoint with the highest F1 (its mean over
-            the sets) remains. Without it the last one does.
+            Examples, or a tuple of texts and label sets, for which sets are generated during training: the checkpoint
+            with the highest F1 (its mean over the sets) remains. By default a part of the training data, which is then
+            not trained on; see `hold_out`. Where there is none of it either, the last checkpoint remains.
         folder
             Where checkpoints, metrics and the trained model go; without it, nothing is kept on disk.
         resume
             Resume the run in this folder from its last checkpoint.
         progress
-            Called with the stage, the number of items done, and their total.
+            Where to report progress: True for standard error (a bar on a terminal, a line in a notebook, elsewhere a
+            line every half minute), False for nowhere, or a function that is called with the stage, the number of items
+            done, and their total.
+        report_to
+            Experiment trackers that get the metrics: names of `setaug.settings.TRACKERS`. The files of ``tensorboard``
+            go into the folder ``tensorboard`` in `folder` (or into $TENSORBOARD_LOGGING_DIR).
 
         """
-        examples = make_examples(data, labels)
-        dev_examples = make_examples(dev) if dev is not None else []
+        trackers = _check_trackers(report_to, folder)
+        self.columns_ = columns or Columns()
+        examples = make_examples(data, labels, self.columns_)
+        given = make_examples(dev, None, self.columns_) if dev is not None else None
         if not examples:
             raise DataError("the training data is empty.")
-        if dev is not None and not dev_examples:
+        if given is not None and not given:
             raise DataError("the dev data is empty.")
         self._check()
-        if self.training.patience is not None and dev is None:
+        examples, self.dev_ = self._split(examples) if given is None else (examples, given)
+        dev_examples = self.dev_
+        if self.training.patience and not dev_examples:
             raise ValueError("patience needs dev data: without it there is no score to watch.")
         hashes = {"data": fingerprint(examples), "dev": fingerprint(dev_examples)}
         settings = {**self._settings(), **hashes, "processes": n_processes()}
         with ExitStack() as stack, quiet():
+            told = stack.enter_context(chosen_progress(progress if is_main_process() else None, "loading the model"))
             root = Path(stack.enter_context(TemporaryDirectory()) if folder is None else folder)
             if folder is not None:
                 by_main(lambda: stack.enter_context(locked_run(root)))
@@ -111,7 +139,7 @@ class SetModel(SetEstimator):
             if is_done:
                 return self._load(root, read_card(root))
             try:
-                self._train(examples, dev_examples, folder=root, resume=resume, progress=progress)
+                self._train(examples, dev_examples, folder=root, resume=resume, progress=told, report_to=trackers)
             except BaseException:
                 if is_main_process():
                     forget_run(root)
@@ -119,6 +147,9 @@ class SetModel(SetEstimator):
             weights = whole_weights(self.model_)
             by_main(lambda: self._keep(root, weights) if folder is not None else None)
         return self
+
+    def _split(self, examples: list[Example]) -> tuple[list[Example], list[Example]]:
+        return hold_out(examples, fraction=self.training.part_held_out, seed=self.training.seed)
 
     def _keep(self, folder: Path, weights: dict[str, Any] | None) -> None:
         self._save(folder, weights)
@@ -130,17 +161,16 @@ class SetModel(SetEstimator):
         if not self.statistics_.labels:
             raise DataError("no training example has a label.")
         self.largest_ = max(len(example.labels) for example in examples)
-        rate = self.training.learning_rate or usual_rate(self.model)
-        score = partial(self._dev_scores, dev) if dev else None
-        record = self._learn(
-            examples, dev, partial(_run_trainer, settings=self.training, learning_rate=rate, score=score, **run)
-        )
+        settings = self._complete(len(examples), has_dev=bool(dev))
+        score = partial(self._dev_scores, dev, progress=_of_dev_data(run["progress"])) if dev else None
+        record = self._learn(examples, dev, partial(_run_trainer, settings=settings, score=score, **run))
         known = set(self.statistics_.labels)
         unseen = {label for example in dev for label in example.labels} - known
         self.record_ = {
             "n_examples": len(examples),
             "n_dev": len(dev),
             "processes": n_processes(),
+            "learning_rate": settings.learning_rate,
             **record,
             "dev_labels_unseen_in_training": len(unseen),
             "dev_examples_with_unseen_labels": sum(not known.issuperset(example.labels) for example in dev),
@@ -148,8 +178,18 @@ class SetModel(SetEstimator):
             "versions": versions(),
         }
 
-    def _dev_scores(self, dev: list[Example]) -> dict[str, float]:
-        scores = score_sets([example.labels for example in dev], [found.labels for found in self.predict(dev)])
+    def _complete(self, n_examples: int, *, has_dev: bool) -> TrainingSettings:
+        """Return the training settings with what depends on the model and the number of examples."""
+        if self.model in SHAPES:
+            kind, own_rate = "encoder-decoder", SHAPES[self.model].learning_rate
+        else:
+            kind, own_rate = "adapters" if self.training.lora_rank else find_kind(self.model), None
+        filled = self.training.completed(kind, n_examples, n_processes=n_processes(), own_rate=own_rate)
+        return filled if has_dev else replace(filled, patience=None)
+
+    def _dev_scores(self, dev: list[Example], progress: Progress | None = None) -> dict[str, float]:
+        predictions = self.predict(dev, progress=progress)
+        scores = score_sets([example.labels for example in dev], [found.labels for found in predictions])
         return {"f1": scores.samples_f1, "micro_f1": scores.micro_f1, "macro_f1": scores.macro_f1}
 
     @abstractmethod
@@ -171,12 +211,38 @@ class SetModel(SetEstimator):
         self._check_fitted()
         self._save(folder, None)
 
+    def push_to_hub(
+        self, name: str, *, private: bool | None = None, revision: str | None = None, message: str | None = None
+    ) -> str:
+        """Push the model to the Hugging Face hub, with a model card; return its address.
+
+        Parameters
+        ----------
+        name
+            ``org/name``; the repository is created if there is none.
+        private
+            Whether a new repository is private; by default as the organization has it.
+        revision
+            An existing branch; by default the main one.
+        message
+            The message of the commit.
+
+        """
+        with TemporaryDirectory() as folder:
+            self.save_pretrained(folder)
+            return push_model(
+                folder, name, private=private, revision=revision, **({} if message is None else {"message": message})
+            )
+
     def _save(self, folder: str | Path, weights: dict[str, Any] | None) -> None:
         card = {"kind": self.kind, "settings": self._settings(), "largest": self.largest_, "record": self.record_}
-        card |= {"labels": self.labels_, **self._learnt()}
+        card |= {"labels": self.labels_, "columns": self.columns_.to_dict(), **self._learnt()}
         parts = {"model": self.model_, "tokenizer": self.tokenizer_, "statistics": self.statistics_}
         with quiet():
-            save_model(folder, card=card, weights=weights, **parts)
+            save_model(folder, card=card, weights=weights, extra=self._save_beside, **parts)
+
+    def _save_beside(self, folder: Path) -> None:
+        """Write further files of a model into its folder."""
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON."""
@@ -188,9 +254,19 @@ class SetModel(SetEstimator):
         """Return what ``setaug.json`` keeps beside the labels, for `_restore`."""
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path) -> Self:
-        """Read a model that `save_pretrained` or ``setaug train`` wrote."""
-        return cls.from_card(folder, read_card(folder))
+    def from_pretrained(cls, folder: str | Path, *, revision: str | None = None) -> Self:
+        """Read a model that `save_pretrained` or ``setaug train`` wrote.
+
+        Parameters
+        ----------
+        folder
+            The model's folder, or its name on the Hugging Face hub: ``org/name``.
+        revision
+            A branch, tag or commit on the hub.
+
+        """
+        found = find_model(folder, revision)
+        return cls.from_card(found, read_card(found))
 
     @classmethod
     def from_card(cls, folder: str | Path, card: dict[str, Any]) -> Self:
@@ -216,6 +292,7 @@ class SetModel(SetEstimator):
         self.statistics_ = LabelStatistics.load(folder / STATISTICS)
         self.largest_ = int(card["largest"])
         self.record_ = card["record"]
+        self.columns_ = saved_columns(card)
         self._restore(folder, card)
         if torch.cuda.is_available():
             self.model_.to("cuda")
@@ -233,6 +310,22 @@ def _run_trainer(*args: Any, **options: Any) -> dict[str, Any]:
     return train(*args, **options)
 
 
+def _of_dev_data(progress: Progress | None) -> Progress | None:
+    return None if progress is None else lambda stage, done, total: progress("dev data", done, total)
+
+
+def _check_trackers(names: str | Sequence[str], folder: str | Path | None) -> list[str]:
+    """Return the names of experiment trackers; raise for unknown or missing ones, and for files without a place."""
+    trackers = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    for name in trackers:
+        check_choice("report_to", name, TRACKERS)
+        if not any(find_spec(package) for package in (name, f"{name}X")):  # tensorboardX does for tensorboard
+            raise ModelError(f"reporting to {name} needs its package: pip install {name}")
+    if "tensorboard" in trackers and folder is None and "TENSORBOARD_LOGGING_DIR" not in os.environ:
+        raise ValueError("report_to='tensorboard' writes files, so it needs a folder; give folder='run', say.")
+    return trackers
+
+
 def _begin(folder: Path, settings: dict[str, Any], *, resume: bool) -> tuple[Path, bool]:
     """Begin or resume a run; return its folder, and whether it is finished already."""
     begin_run(folder, settings, resume=resume)
@@ -242,9 +335,9 @@ def _begin(folder: Path, settings: dict[str, Any], *, resume: bool) -> tuple[Pat
     return folder, is_done
 
 
-def usual_rate(model: str) -> float:
-    """Return the default learning rate: the paper's, or that of a model from scratch."""
-    return SHAPES[model].learning_rate if model in SHAPES else 1e-5
+def paper_rate(model: str) -> float:
+    """Return the paper's learning rate, or that of a model from scratch."""
+    return SHAPES[model].learning_rate if model in SHAPES else PAPER_RATE
 
 
 def fingerprint(examples: list[Example]) -> str:

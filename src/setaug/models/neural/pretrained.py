@@ -22,14 +22,24 @@ from transformers.utils import logging
 from setaug.errors import MissingExtraError, ModelError
 from setaug.models.model_folder import check_contents, first_line
 
-_WEIGHTS = {"use_safetensors": True, "dtype": torch.float32}
-"""No pickles; and full precision, which training needs, however the weights are stored."""
+_LIKE_T5 = ("t5", "mt5", "umt5", "longt5")
+"""Types of models that were pretrained with high learning rates, and need them."""
+_WIDE = 512
+"""Narrower encoders take a higher learning rate."""
 
 
-def load_for_generation(name: str) -> tuple[Any, Any]:
-    """Load an encoder-decoder or a causal model, and its tokenizer."""
+def load_for_generation(name: str, *, weights: str = "float32") -> tuple[Any, Any]:
+    """Load an encoder-decoder or a causal model, and its tokenizer.
+
+    Parameters
+    ----------
+    weights
+        The type of the weights (a name of `setaug.settings.WEIGHTS`), however they are stored.
+
+    """
     config = _load(name, AutoConfig)
-    model, tokenizer = _load_whole(name, _kind(name, config), config), load_tokenizer(name)
+    model = _load_whole(name, _kind(name, config), config, dtype=getattr(torch, weights))
+    tokenizer = load_tokenizer(name)
     _settle(name, model, tokenizer)
     return model, tokenizer
 
@@ -38,13 +48,26 @@ def _kind(name: str, config: Any) -> Any:
     """Return the class for a model; transformers would also accept encoders as causal models."""
     if getattr(config, "is_encoder_decoder", False):
         return AutoModelForSeq2SeqLM
-    is_encoder = type(config) in AutoModelForMaskedLM._model_mapping and not getattr(config, "is_decoder", False)
-    if is_encoder or type(config) not in AutoModelForCausalLM._model_mapping:
+    if _is_encoder(config) or type(config) not in AutoModelForCausalLM._model_mapping:
         raise ModelError(
             f"{name} is neither an encoder-decoder nor a causal language model (it is of the kind "
             f"{config.model_type!r}); BART and T5, GPT-2 and Llama and their like are."
         )
     return AutoModelForCausalLM
+
+
+def find_kind(name: str) -> str:
+    """Return the kind of a pretrained model, as `TrainingSettings.completed` takes it."""
+    config = _load(name, AutoConfig)
+    if getattr(config, "is_encoder_decoder", False):
+        return "t5" if config.model_type in _LIKE_T5 else "encoder-decoder"
+    if not _is_encoder(config):
+        return "causal"
+    return "small-encoder" if getattr(config, "hidden_size", _WIDE) < _WIDE else "encoder"
+
+
+def _is_encoder(config: Any) -> bool:
+    return type(config) in AutoModelForMaskedLM._model_mapping and not getattr(config, "is_decoder", False)
 
 
 def _settle(name: str, model: Any, tokenizer: Any) -> None:
@@ -96,18 +119,18 @@ def load_tokenizer(name: str) -> Any:
     return _load(name, AutoTokenizer)
 
 
-def _load_whole(name: str, kind: Any, config: Any) -> Any:
+def _load_whole(name: str, kind: Any, config: Any, **options: Any) -> Any:
     """Load a model; raise if weights are missing, which transformers would initialize at random."""
-    model, told = _load_model(name, kind, config, output_loading_info=True)
+    model, told = _load_model(name, kind, config, output_loading_info=True, **options)
     if missing := sorted(told["missing_keys"]):
         raise ModelError(f"cannot load {name}: {len(missing)} weights are missing, such as {missing[0]}.")
     return model
 
 
-def _load_model(name: str, kind: Any, config: Any, **options: Any) -> Any:
-    """Load a model with a fixed attention implementation; its folder could name code to download."""
+def _load_model(name: str, kind: Any, config: Any, *, dtype: torch.dtype = torch.float32, **options: Any) -> Any:
+    """Load a model, without pickles, with a fixed attention implementation; its folder could name code to download."""
     config._attn_implementation = _attention(kind, config)
-    return _load(name, kind, config=config, **_WEIGHTS, **options)
+    return _load(name, kind, config=config, use_safetensors=True, dtype=dtype, **options)
 
 
 def _attention(kind: Any, config: Any) -> str:
@@ -164,6 +187,8 @@ def quiet() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Version v4.12.0 introduces a better way")  # about the loss
+            # The blocks of T5 under FSDP 2: nothing changes their output in place.
+            warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
             yield
     finally:
         logging.set_verbosity(level)

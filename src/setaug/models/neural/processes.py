@@ -45,16 +45,48 @@ def from_main(value: Outcome) -> Outcome:
     return values[0]
 
 
-def whole_weights(model: Any) -> dict[str, Any] | None:
-    """Gather weights that are sharded over processes (FSDP); None if each process has them all."""
+def is_sharded(model: Any) -> bool:
+    """Return whether a model's weights are sharded over processes (FSDP 2)."""
     if n_processes() == 1:
-        return None
-    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+        return False
     from torch.distributed.tensor import DTensor
 
-    if not any(isinstance(weights, DTensor) for weights in model.parameters()):
+    return any(isinstance(weights, DTensor) for weights in model.parameters())
+
+
+def shard_as_one_group(accelerator: Any, model: Any) -> None:
+    """Let accelerate keep shared embeddings in one FSDP group, and ``generate`` gather them.
+
+    accelerate gives input and output embeddings a group of their own. An encoder-decoder has the same weights in its
+    encoder and its decoder, too, which torch then refuses as shared between groups. If accelerate sees no embeddings,
+    all of them stay in the group of the whole model. ``generate`` calls the encoder by itself, so the weights of that
+    group must be gathered when it begins, not only when the whole model is called.
+    """
+    from torch.distributed.fsdp import register_fsdp_forward_method
+
+    prepare = accelerator.prepare
+
+    def prepare_as_one_group(*args: Any, **options: Any) -> Any:
+        model.get_input_embeddings = model.get_output_embeddings = lambda: None
+        try:
+            prepared = prepare(*args, **options)
+        finally:
+            del model.get_input_embeddings, model.get_output_embeddings
+        register_fsdp_forward_method(model, "generate")
+        return prepared
+
+    accelerator.prepare = prepare_as_one_group
+
+
+def whole_weights(model: Any) -> dict[str, Any] | None:
+    """Gather weights that are sharded over processes (FSDP); None if each process has them all."""
+    if not is_sharded(model):
         return None
-    return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+
+    weights = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+    tied = getattr(model, "all_tied_weights_keys", {})
+    return {name: values for name, values in weights.items() if tied.get(name) not in weights}
 
 
 def _connect() -> Any:

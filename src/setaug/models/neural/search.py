@@ -110,7 +110,7 @@ class SetSearch(SetModel):
         if unknown := changes.keys() - {"constrained", "batch_size"}:
             raise TypeError(f"set search takes no {', '.join(sorted(unknown))}.")
         beam = max(self.largest_, 1)
-        texts, keys = make_texts(data)
+        texts, keys = make_texts(data, self.columns_)
         found = self.network_.write(texts, self._decoding(**changes, beam=beam), n_each=beam, progress=progress)
         return [_unite(ones, key) for ones, key in zip(found, keys, strict=True)]
 

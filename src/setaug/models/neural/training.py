@@ -1,11 +1,8 @@
 """The training loop: transformers' Trainer, with a loss and a score of our own, and runs that can be resumed."""
 
-import json
-import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +16,9 @@ from transformers.trainer_callback import PrinterCallback, TrainerState
 from setaug.errors import ModelError
 from setaug.models.model_folder import last_checkpoint, mark_whole, reading_checkpoint, writing
 from setaug.models.neural.batches import IGNORED, Batch, LengthGroups, Shares
-from setaug.models.neural.processes import from_main
+from setaug.models.neural.processes import from_main, shard_as_one_group
+from setaug.models.neural.watching import Recorder, find_best, reporters
 from setaug.settings import PRECISIONS, Progress, TrainingSettings
-from setaug.storage import open_output
 
 _N_LEARNT = "n_learnt"
 """How many tokens of a batch (for a classifier, labels) are learnt."""
@@ -94,7 +91,7 @@ class SetTrainer(Trainer):
         if n_worse["early_stopping_patience_counter"] < patience:
             return False
         self.state = state
-        _find_best(state, str(self.args.output_dir))
+        find_best(state, str(self.args.output_dir))
         self._load_best_model()
         return True
 
@@ -168,65 +165,12 @@ class _Epochs(TrainerCallback):
             part.begin_epoch(int(state.epoch or 0))
 
 
-class _Recorder(TrainerCallback):
-    """Write the metrics as JSON lines, show progress, and point to checkpoints where they are now."""
-
-    def __init__(self, path: Path, progress: Progress | None) -> None:
-        self._path, self._progress = path, progress
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Drop what an earlier run wrote after the checkpoint from which this one goes on."""
-        _find_best(state, args.output_dir)
-        if state.is_world_process_zero:
-            kept = [line for line in _lines(self._path) if _step(line) <= state.global_step]
-            with open_output(self._path) as stream:
-                stream.write("".join(f"{line}\n" for line in kept).encode())
-
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        """Write one line."""
-        if state.is_world_process_zero and logs and "train_runtime" not in logs:
-            row = {"step": state.global_step, **logs}
-            with self._path.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps(row) + "\n")
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Show progress; log at each checkpoint, or a resumed run would forget the losses before it."""
-        control.should_log = control.should_log or control.should_save
-        if self._progress is not None and state.is_world_process_zero:
-            self._progress("training", state.global_step, state.max_steps)
-
-    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Log at each checkpoint."""
-        control.should_log = control.should_log or control.should_save
-
-
 def _check_spreading(trainer: Trainer) -> None:
     """Raise if weights would be spread over the processes in a way in which we cannot generate with them, and save."""
     if trainer.is_fsdp_enabled and not trainer.accelerator.is_fsdp2:
         raise ModelError("FSDP 1 cannot be used here; set fsdp_version to 2 in accelerate's configuration.")
     if is_deepspeed_zero3_enabled():
-        raise ModelError("ZeRO stage 3 of DeepSpeed cannot be used here; set zero_stage to 2, or take FSDP 2.")
-
-
-def _find_best(state: Any, folder: str) -> None:
-    """Look for the best checkpoint beside the others: the folder may have been moved."""
-    if state.best_global_step:
-        state.best_model_checkpoint = os.path.join(folder, f"checkpoint-{state.best_global_step}")
-
-
-def _step(line: str) -> float:
-    """Return the step of a line of metrics; of one that is damaged, a step that no run reaches."""
-    try:
-        return float(json.loads(line)["step"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return inf
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the complete lines of a file; the last one may be truncated."""
-    if not path.exists():
-        return []
-    return [line for line in path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1] if line]
+        raise ModelError("ZeRO stage 3 of DeepSpeed cannot be used here; take FSDP 2, which shards as much.")
 
 
 def train(
@@ -234,13 +178,13 @@ def train(
     data: Any,
     *,
     settings: TrainingSettings,
-    learning_rate: float,
     collate: Callable[[Any], Batch],
     loss: Callable[[Any, Batch], torch.Tensor],
     score: Callable[[], dict[str, float]] | None,
     folder: Path,
     resume: bool,
     progress: Progress | None = None,
+    report_to: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Train a model in place; return the record of the run.
 
@@ -252,15 +196,19 @@ def train(
         Score the model on dev data; the checkpoint with the highest ``f1`` is the one that remains.
     folder
         Where checkpoints (in a folder of their own) and ``metrics.jsonl`` go.
+    report_to
+        Names of `TRACKERS` that get the metrics, too.
 
     """
+    if settings.epochs is None or settings.learning_rate is None:
+        raise ValueError("the training settings are not complete; call `completed` first.")
     every = "epoch" if settings.checkpoint_every is None else "steps"
     arguments = TrainingArguments(
         output_dir=str(folder / "checkpoints"),
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch_size,
         gradient_accumulation_steps=settings.accumulate,
-        learning_rate=learning_rate,
+        learning_rate=settings.learning_rate,
         lr_scheduler_type="linear",
         warmup_steps=settings.warmup,
         weight_decay=settings.weight_decay,
@@ -282,11 +230,13 @@ def train(
         report_to="none",
         log_level="error",
         log_level_replica="error",
+        gradient_checkpointing=settings.gradient_checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
         use_cpu=not torch.accelerator.is_available(),  # else half precision is refused there
         **PRECISIONS[settings.precision],
     )
     arguments._n_gpu = min(arguments.n_gpu, 1)  # several in one process split batches by rows: texts, but not targets
-    callbacks: list[TrainerCallback] = [_Recorder(folder / "metrics.jsonl", progress)]
+    callbacks = [Recorder(folder / "metrics.jsonl", progress), *reporters(report_to, folder)]
     if settings.patience is not None:
         callbacks.append(EarlyStoppingCallback(settings.patience))
     trainer = SetTrainer(
@@ -299,6 +249,8 @@ def train(
         callbacks=callbacks,
     )
     _check_spreading(trainer)
+    if trainer.is_fsdp_enabled and model.config.is_encoder_decoder:
+        shard_as_one_group(trainer.accelerator, model)
     checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
     if checkpoint is None or not trainer.has_stopped(checkpoint):
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))

@@ -8,16 +8,24 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from setaug.analysis.likelihood import Order, Score
 from setaug.codec import SetCodec, repeats
+from setaug.decoding.automaton import ClosedSets
+from setaug.decoding.label_sums import LabelTally
+from setaug.decoding.mixture import LabelProbabilities
 from setaug.errors import DataError
 from setaug.examples import Example, Skipped, check_labels, shown
-from setaug.models.neural.batches import Item, TrainingSet, by_length, evaluating, on_device
+from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, evaluating, on_device
 from setaug.models.neural.constraint import SetConstraint
-from setaug.models.neural.layouts import Layout, make_layout, training_loss
+from setaug.models.neural.draws import draw_by_text
+from setaug.models.neural.generation import SHARING, can_generate, generate_sets
+from setaug.models.neural.layouts import Layout, make_layout
+from setaug.models.neural.objectives import ClosedCollator, training_loss
 from setaug.models.neural.pretrained import add_adapters, load_for_generation
+from setaug.models.neural.processes import is_sharded
 from setaug.models.neural.scratch import SHAPES, scratch_generator, train_tokenizer
 from setaug.predictions import Prediction
 from setaug.settings import Decoding, Progress, TrainingSettings
@@ -100,26 +108,95 @@ class Writer:
         """Write `n_each` sets for each text."""
         constraint = self.constraint(decoding.sizes(self.largest)) if decoding.constrained else None
         limit = self.layout.max_target_length if constraint is None else constraint.max_new_tokens
-        options = {**decoding.options(), "num_return_sequences": n_each}
-        if constraint is not None:
-            options["logits_processor"] = [constraint]
         prompts, _ = self.layout.read(texts)
         written: list[list[Prediction]] = [[] for _ in texts]
         n_done = 0
         with evaluating(self.model, seed=decoding.seed):
-            for rows in by_length(prompts, max(decoding.batch_size // n_each, 1)):
+            for rows in by_length(prompts, self._texts_per_batch(decoding, n_each)):
                 batch = on_device(self.layout.inputs([prompts[at] for at in rows]), self.model.device)
-                start = self.layout.start(batch)
                 room = self.layout.room(limit, batch["input_ids"].shape[1])
-                if constraint is not None:
-                    constraint.start = start
-                outputs = self.model.generate(**batch, **options, max_new_tokens=room).tolist()
-                for at, output in enumerate(outputs):
-                    written[rows[at // n_each]].append(self.read(output[start:], constraint))
+                for at, outputs in zip(rows, self._generate(batch, decoding, constraint, n_each, room), strict=True):
+                    written[at] = [self.read(tokens, constraint) for tokens in outputs]
                 n_done += len(rows)
                 if progress is not None:
                     progress("writing", n_done, len(texts))
         return written
+
+    def probabilities(
+        self, texts: Sequence[str], decoding: Decoding, *, n_each: int, progress: Progress | None = None
+    ) -> LabelProbabilities:
+        """Return the probability of each known label and of each size for each text, from `n_each` drawn sets."""
+        allowed = decoding.sizes(self.largest)
+        constraint = self.constraint(allowed)
+        automaton = constraint.automaton
+        if not isinstance(automaton, ClosedSets):
+            raise TypeError("only sets of known labels have probabilities of all labels.")
+        places = {label: at for at, label in enumerate(self.labels or ())}
+        columns = [places[label] for label in constraint.labels or ()]
+        prior = 1 / (1.0 + np.array(columns))  # the most frequent label comes first
+        found = np.zeros((len(texts), len(places)), np.float32)
+        sizes = np.zeros((len(texts), allowed[-1] + 1), np.float32)
+        options = replace(decoding, name="random", temperature=1.0).options()
+        prompts, _ = self.layout.read(texts)
+        n_done = 0
+        with evaluating(self.model, seed=decoding.seed):
+            for rows in by_length(prompts, max(decoding.batch_size * SHARING // n_each, 1)):
+                batch = on_device(self.layout.inputs([prompts[at] for at in rows]), self.model.device)
+                room = self.layout.room(constraint.max_new_tokens, batch["input_ids"].shape[1])
+                tally = LabelTally(automaton, len(rows), n_each)
+                generate_sets(
+                    self.model,
+                    batch,
+                    constraint,
+                    options,
+                    n_each=n_each,
+                    max_new_tokens=room,
+                    seed=decoding.seed,
+                    tally=tally,
+                )
+                found[np.ix_(rows, columns)], sizes[rows] = tally.probabilities(prior, sizes.shape[1])
+                n_done += len(rows)
+                if progress is not None:
+                    progress("scoring", n_done, len(texts))
+        return LabelProbabilities(found, sizes)
+
+    def can_sum(self, decoding: Decoding) -> bool:
+        """Return whether `probabilities` can be summed: of known labels, under the constraint, by greedy decoding."""
+        if self.labels is None or not decoding.constrained or decoding.name != "greedy" or decoding.samples:
+            return False
+        automaton = self.constraint(decoding.sizes(self.largest)).automaton
+        is_closed = isinstance(automaton, ClosedSets) and automaton.can_sum
+        return is_closed and self._can_share(decoding.options())
+
+    def _texts_per_batch(self, decoding: Decoding, n_each: int) -> int:
+        shares = decoding.constrained and self._can_share(decoding.options())
+        return max(decoding.batch_size * (min(n_each, SHARING) if shares else 1) // n_each, 1)
+
+    def _can_share(self, options: dict[str, Any]) -> bool:
+        """Return whether `generate_sets` can be used; it looks into weights, which must not be sharded for that."""
+        return can_generate(self.model, options) and not is_sharded(self.model)
+
+    def _generate(
+        self, batch: Batch, decoding: Decoding, constraint: SetConstraint | None, n_each: int, room: int
+    ) -> list[list[list[int]]]:
+        """Return the tokens of `n_each` sets for each text of a batch."""
+        options = decoding.options()
+        if constraint is not None and self._can_share(options):
+            return generate_sets(
+                self.model, batch, constraint, options, n_each=n_each, max_new_tokens=room, seed=decoding.seed
+            )
+        start = self.layout.start(batch)
+        processors: list[Any] = [] if constraint is None else [constraint]
+        if constraint is not None:
+            constraint.start = start
+        if decoding.does_sample:
+            processors += draw_by_text(batch, options, n_each=n_each, start=start, n_tokens=room, seed=decoding.seed)
+            options |= {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
+        if processors:
+            options["logits_processor"] = processors
+        rows = self.model.generate(**batch, **options, num_return_sequences=n_each, max_new_tokens=room)
+        tokens = rows[:, start:].tolist()
+        return [tokens[first : first + n_each] for first in range(0, len(tokens), n_each)]
 
     def read(self, tokens: list[int], constraint: SetConstraint | None = None) -> Prediction:
         """Read what was written, under a constraint or freely."""
@@ -183,8 +260,7 @@ class Writer:
                     for at, pairs in groupby(part, key=lambda pair: pair[0])
                 ]
                 batch = on_device(collate(items), self.model.device)
-                logits = self.layout.run(self.model, batch).logits
-                values = self.layout.log_probabilities(logits, batch["labels"]).tolist()
+                values = self.layout.log_probabilities(self.model, batch).tolist()
                 for (at, _), value in zip(part, values, strict=True):
                     found[at].append(value)
         return found
@@ -207,8 +283,9 @@ def new_writer(
             tokenizer = train_tokenizer([*texts, *(codec.encode(example.labels) for example in examples)])
             longest = max(training.max_source_length, training.max_target_length)
             model = scratch_generator(name, tokenizer, max_length=longest, seed=training.seed)
+            model = model.to(getattr(torch, training.weights))
         else:
-            model, tokenizer = load_for_generation(name)
+            model, tokenizer = load_for_generation(name, weights=training.weights)
         seen = list({label: None for example in examples for label in example.labels})
         lengths = map(len, tokenizer([" " + label for label in seen], add_special_tokens=False)["input_ids"])
         if training.lora_rank is not None:
@@ -227,7 +304,7 @@ def load_writer(
 ) -> Writer:
     """Load the model of a folder; its ``setaug.json`` is read already."""
     labels = None if card["labels"] is None else list(check_labels(card["labels"], "labels"))
-    layout = _lay_out(*load_for_generation(str(folder)), template, training)
+    layout = _lay_out(*load_for_generation(str(folder), weights=training.weights), template, training)
     numbers = {"largest": int(card["largest"]), "max_label_tokens": int(card["max_label_tokens"])}
     return Writer(layout=layout, codec=codec, labels=labels, **numbers)
 
@@ -249,7 +326,12 @@ def fit_writer(
     layout = writer.layout
     data, counted = make_training_set(layout, examples, write=write, settings=training)
     loss = partial(training_loss, layout, objective=training.objective)
-    return {**counted, **train(layout.model, data, collate=layout.collator(), loss=loss)}
+    collate = layout.collator()
+    if training.objective == "closed":
+        sets = writer.constraint(Decoding().sizes(writer.largest)).automaton
+        assert isinstance(sets, ClosedSets)
+        collate = ClosedCollator(collate, sets, sets.tokens.tolist())
+    return {**counted, **train(layout.model, data, collate=collate, loss=loss)}
 
 
 def make_training_set(

@@ -1,7 +1,7 @@
 // The explorer: fetches everything from the server, and only renders.
 const $ = (id) => document.getElementById(id);
-const PAGE = 10, BARS = 24;
-const state = { data: null, around: null, offset: 0, label: null, model: null, limits: {}, example: null };
+const PAGE = 10, BARS = 8;
+const state = { data: null, around: null, offset: 0, label: null, model: null, limits: {}, example: null, file: null };
 const running = {};
 
 async function ask(path, { method = "GET", body, headers = {} } = {}) {
@@ -50,12 +50,17 @@ function say(text, isBad = false) {
 }
 $("message").addEventListener("click", () => say(""));
 
-async function trying(work, { quiet = false } = {}) {
+// Run some work; an error is shown at a place of its own, or at the bottom of the page.
+async function trying(work, { quiet = false, at = null } = {}) {
   try {
     await work();
+    if (at) $(at).textContent = "";
     if (!quiet) say("");
   } catch (error) {
-    say(error instanceof TypeError && error.message.includes("fetch") ? "the server does not respond." : error.message, true);
+    const told = error instanceof TypeError && error.message.includes("fetch") ? "the server does not respond." : error.message;
+    if (!at) return say(told, true);
+    say("");
+    $(at).textContent = told;
   }
 }
 
@@ -79,7 +84,8 @@ function draw(place, svg, onLabel) {
   const picture = document.importNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true);
   picture.setAttribute("role", "group"); // a picture of one piece would hide its buttons from screen readers
   const wide = Number(picture.getAttribute("width"));
-  picture.setAttribute("width", Math.max(0.7 * wide, Math.min(wide, $("graph").clientWidth))); // small type, not tiny type
+  const room = $("graph").clientWidth;
+  picture.setAttribute("width", Math.max(0.7 * wide, Math.min(place === $("graph") ? 1.3 * wide : wide, room))); // small type, not tiny type
   picture.removeAttribute("height"); // it follows
   const hadFocus = place.contains(document.activeElement);
   place.replaceChildren(picture);
@@ -100,6 +106,14 @@ function draw(place, svg, onLabel) {
   if (hadFocus) (place.querySelector("[aria-current]") ?? place).focus();
 }
 
+// Tell that a picture goes on beyond the edge; many phones show no scroll bar.
+function showCue(place) {
+  const cue = place.closest("section").querySelector(".cue");
+  cue.hidden = place.scrollWidth <= place.clientWidth + 1;
+  place.classList.toggle("wide", !cue.hidden);
+}
+addEventListener("resize", () => showCue($("graph")));
+
 function center(place) {
   const chosen = place.querySelector("[aria-current]")?.getBoundingClientRect();
   const frame = place.getBoundingClientRect();
@@ -115,24 +129,68 @@ async function open(found) {
   $("set").value = "";
   $("orders").replaceChildren();
   $("explorer").hidden = false;
+  $("intro").hidden = true;
+  $("opened").hidden = false;
+  $("opened").replaceChildren(element("strong", found.name), `: ${number(found.n_examples)} ${found.n_examples === 1 ? "example" : "examples"}`);
+  $("data-error").textContent = "";
+  $("unknown").hidden = true;
+  showJoined(found);
   for (const id of ["numbers", "graph", "scores", "sentence"]) $(id).replaceChildren();
   showCommand();
-  say(`${found.name}: ${number(found.n_examples)} ${found.n_examples === 1 ? "example" : "examples"}.`);
+  say("");
   await Promise.all([showNumbers(), showGraph(), showExamples()]);
   document.title = `${found.name} – setaug`;
   trying(showHelp, { quiet: true });
 }
 
+// Labels that look like several: the wrong separator, or lists as text.
+function showJoined({ joined, kind, fields }) {
+  $("joined").hidden = joined === null;
+  if (joined === null) return;
+  const { label, separator } = joined;
+  const isTable = kind !== "jsonl";
+  const such = `Most labels look like several in one, such as “${label.length > 60 ? `${label.slice(0, 60)}…` : label}”.`;
+  const name = separator === "\t" ? "tab" : separator;
+  const remedy = separator === "["
+    ? "Lists as text are not read: write the labels of a cell with a separator between them, or use JSON lines with lists."
+    : isTable ? `They are split at “${fields.delimiter}”; if they are several, choose “${name}” as the separator.` : `If they are several, put them into a list in the file.`;
+  $("joined-text").textContent = `${such} ${remedy}`;
+  const canChoose = isTable && separator !== "[" && state.file !== null;
+  $("use-separator").hidden = !canChoose;
+  $("use-separator").textContent = `separate labels at “${name}”`;
+}
+$("use-separator").addEventListener("click", () => {
+  $("delimiter").value = state.data.joined.separator;
+  upload(state.file);
+});
+
+const FIELDS = ["text-field", "labels-field", "delimiter"];
+
+// The file is kept, so that it can be read again with other fields.
 async function upload(file) {
+  state.file = file;
+  $("kept").hidden = false;
+  $("kept-name").textContent = file.name;
+  for (const id of FIELDS) $(id).removeAttribute("aria-invalid");
   if (file.size > state.limits.upload_bytes) {
-    say(`${file.name} is too large; the limit is ${number(state.limits.upload_bytes / 1048576)} MB.`, true);
+    $("data-error").textContent = `${file.name} is too large; the limit is ${number(state.limits.upload_bytes / 1048576)} MB.`;
     return;
   }
   say(`reading ${file.name} …`);
   const fields = { name: file.name, text_field: $("text-field").value, labels_field: $("labels-field").value, delimiter: $("delimiter").value };
   await trying(async () => {
     await open(await json(`/api/datasets?${new URLSearchParams(fields)}`, { method: "POST", body: file }));
-  }, { quiet: true });
+  }, { quiet: true, at: "data-error" });
+  showWrongFields($("data-error").textContent);
+}
+
+function showWrongFields(error) {
+  const wrong = FIELDS.filter((id) => error.includes(`${JSON.stringify($(id).value)} is missing`));
+  for (const id of wrong) $(id).setAttribute("aria-invalid", "true");
+  if (wrong.length) {
+    $("format").open = true;
+    $(wrong[0]).select(); // so that typing replaces it
+  }
 }
 
 $("file").addEventListener("change", () => {
@@ -140,10 +198,18 @@ $("file").addEventListener("change", () => {
   $("file").value = "";
   if (file) upload(file);
 });
-$("sample").addEventListener("click", () => {
-  say("reading the sample …");
-  trying(async () => open(await json("/api/sample", { method: "POST" })), { quiet: true });
+$("again").addEventListener("click", () => upload(state.file));
+for (const id of FIELDS) $(id).addEventListener("change", () => {
+  if (state.file && $(id).value) upload(state.file);
 });
+function openSample() {
+  say("reading the sample …");
+  Object.assign(state, { file: null });
+  $("kept").hidden = true;
+  trying(async () => open(await json("/api/sample", { method: "POST" })), { quiet: true, at: "data-error" });
+}
+$("sample").addEventListener("click", openSample);
+$("start-sample").addEventListener("click", openSample);
 for (const kind of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(kind, (event) => {
     event.preventDefault(); // anywhere: a browser would leave the page and open the file
@@ -181,6 +247,7 @@ const showGraph = () => latest("graph", async () => {
   const around = state.around === null ? {} : { around: state.around };
   const found = await json(address("graph", { ...around, top: innerWidth < 600 ? 16 : 30 }));
   draw($("graph"), found.svg, look);
+  showCue($("graph"));
   center($("graph"));
   const what = state.around === null ? "The strongest edges" : `Neighbours of “${state.around}”`;
   $("shown").textContent = found.edges.length
@@ -193,14 +260,15 @@ const showHelp = () => latest("help", async () => {
   $("help").classList.add("busy");
   $("measuring").hidden = false;
   try {
-    tellHelp((await json(address("statistics"))).diagnosis);
+    const found = await json(address("statistics"));
+    tellHelp(found.diagnosis, found.command);
   } finally {
     $("help").classList.remove("busy");
     $("measuring").hidden = true;
   }
 });
 
-function tellHelp(diagnosis) {
+function tellHelp(diagnosis, command) {
   $("sentence").textContent = diagnosis.sentence;
   $("sentence").dataset.verdict = diagnosis.verdict;
   const head = element("thead");
@@ -220,6 +288,9 @@ function tellHelp(diagnosis) {
     rows.append(row);
   }
   $("scores").replaceChildren(...(rows.children.length ? [head, rows] : []));
+  $("advice").replaceChildren(...(diagnosis.advice?.sentences ?? []).map((text) => element("li", text)));
+  $("command").textContent = command ?? "";
+  $("command").hidden = !command;
 }
 
 function scoreCells(score) {
@@ -265,18 +336,27 @@ $("search").addEventListener("change", () => trying(async () => {
   await search();
   if (!state.hits.length) throw new Error(`no label contains “${wanted}”.`);
   await look(state.hits[0]); // the label of that name, or the most frequent one that has it in it
-}, { quiet: true }));
+}, { quiet: true, at: "search-error" }));
 
 // ---- orders ----
 
-function chosenSet() {
+// The labels that were typed; a known label may hold a comma, so the server splits the text.
+async function chosenSet() {
   const text = $("set").value;
-  if (state.example?.labels.join(", ") === text) return state.example.labels; // a label may hold a comma
-  return text.split(",").map((label) => label.trim()).filter(Boolean);
+  if (state.example?.labels.join(", ") === text) return state.example.labels.map((label) => ({ label, count: 1 }));
+  return text.trim() ? (await json(address("typed", { text }))).labels : [];
+}
+
+function showUnknown(found) {
+  const unknown = found.filter(({ count }) => !count).map(({ label }) => `“${label}”`);
+  $("unknown").hidden = !unknown.length;
+  $("unknown").textContent = `Unknown ${unknown.length === 1 ? "label" : "labels"}: ${unknown.join(", ")}. No set contains ${unknown.length === 1 ? "it" : "them"}, so there are no edges to ${unknown.length === 1 ? "it" : "them"}.`;
 }
 
 const showOrders = () => latest("orders", async () => {
-  const labels = chosenSet();
+  const chosen = await chosenSet();
+  const labels = chosen.map(({ label }) => label);
+  showUnknown(chosen);
   if (!labels.length) {
     $("orders").replaceChildren();
     return;
@@ -298,6 +378,7 @@ const showOrders = () => latest("orders", async () => {
     return item;
   }));
   $("orders").replaceChildren(picture, told, list);
+  showCue(picture);
 });
 
 function countOrders({ labels, n_orders }) {
@@ -309,7 +390,7 @@ function countOrders({ labels, n_orders }) {
 
 $("set-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  trying(showOrders);
+  trying(showOrders, { at: "set-error" });
 });
 
 // ---- examples ----
@@ -329,7 +410,7 @@ const showExamples = () => latest("examples", async () => {
     button.addEventListener("click", () => {
       state.example = example;
       $("set").value = example.labels.join(", ");
-      trying(showOrders);
+      trying(showOrders, { at: "set-error" });
       $("set").scrollIntoView({ block: "center" });
     });
     item.append(button);
@@ -376,7 +457,7 @@ $("pairs").addEventListener("submit", (event) => {
     link.download = "pairs.jsonl";
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  });
+  }, { at: "pairs-error" });
 });
 
 // ---- model ----
@@ -387,17 +468,29 @@ const predict = (options) => json("/api/predict", {
   headers: { "Content-Type": "application/json" },
 });
 
+// A bar per share; all but the first ones are folded.
 function bars(shares, taken) {
-  const chart = element("div", undefined, "bars");
-  for (const [name, value] of Object.entries(shares).slice(0, BARS)) {
+  const all = Object.entries(shares);
+  const made = [chart(all.slice(0, BARS), taken)];
+  if (all.length > BARS) {
+    const rest = element("details");
+    rest.append(element("summary", `${number(all.length - BARS)} more`), chart(all.slice(BARS), taken));
+    made.push(rest);
+  }
+  return made;
+}
+
+function chart(shares, taken) {
+  const made = element("div", undefined, "bars");
+  for (const [name, value] of shares) {
     const bar = element("div", undefined, "bar");
     const filled = element("span");
     filled.style.width = `${100 * value}%`;
     bar.append(filled);
     const title = element("span", taken.has(name) ? `✓ ${name}` : name, taken.has(name) ? "taken" : "");
-    chart.append(title, bar, element("span", `${number(100 * value)} %`, "share"));
+    made.append(title, bar, element("span", `${number(100 * value)} %`, "share"));
   }
-  return chart;
+  return made;
 }
 
 function way(title, prediction) {
@@ -424,13 +517,13 @@ $("predict").addEventListener("submit", (event) => {
       ways.append(...titles.map((title, at) => way(title, found[at])));
       const vote = found.at(-1);
       const made = [ways];
-      if (vote.probabilities) made.push(element("h3", "Probability of each label"), bars(vote.probabilities, new Set(vote.labels)));
-      if (vote.sizes) made.push(element("h3", "Number of labels"), bars(vote.sizes, new Set([String(vote.labels.length)])));
+      if (vote.probabilities) made.push(element("h3", "Probability of each label"), ...bars(vote.probabilities, new Set(vote.labels)));
+      if (vote.sizes) made.push(element("h3", "Number of labels"), ...bars(vote.sizes, new Set([String(vote.labels.length)])));
       $("prediction").replaceChildren(...made);
     } finally {
       $("prediction").classList.remove("busy");
     }
-  });
+  }, { at: "predict-error" });
 });
 
 // ---- start ----
@@ -452,6 +545,7 @@ const start = () => trying(async () => {
   }
   $("model").hidden = health.model === null;
   $("model-name").textContent = health.model === null ? "" : `Model: ${health.model.name} (${health.model.kind})`;
+  $("intro").hidden = health.model !== null || health.dataset !== null || state.data !== null;
   if (health.dataset !== null) await open(health.dataset);
 }, { quiet: true });
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setaug.decoding.vote import CHOICES, best_for_f1, best_for_jaccard, choose, label_shares, size_shares
+from setaug.decoding.samples import WAYS, best_for_f1, best_for_jaccard, choose, label_shares, size_shares
 
 drawn_sets = st.lists(st.frozensets(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=7)
 weighted = st.lists(st.tuples(st.frozensets(st.sampled_from("abcd")), st.integers(1, 5)), min_size=1, max_size=5)
@@ -69,20 +69,20 @@ def test_shares_are_exact_and_the_most_frequent_comes_first(sets):
 def test_all_is_one_and_half_is_a_half_whatever_the_number(n):
     shares = label_shares([{"all", "half"}] * n + [{"all"}] * n)
     assert shares == {"all": 1.0, "half": 0.5}
-    chosen = choose("vote", [], probabilities=shares, sizes={}, threshold=0.5)
+    chosen = choose("threshold", [], probabilities=shares, sizes={}, threshold=0.5)
     assert chosen == ("all", "half")
 
 
 def test_sets_without_labels():
     assert label_shares([(), ()]) == {}
     assert best_for_f1([(), ()]) == set() == best_for_jaccard([()])
-    assert all(choose(way, [()], probabilities={}, sizes={0: 1.0}) == () for way in CHOICES)
+    assert all(choose(way, [()], probabilities={}, sizes={0: 1.0}) == () for way in WAYS)
 
 
 @pytest.mark.parametrize(
     ("way", "wanted"),
     [
-        ("vote", ("b", "a")),
+        ("threshold", ("b", "a")),
         ("size", ("b", "a", "c")),
         ("expected-f1", ("b", "a")),
         ("expected-jaccard", ("b", "a")),
@@ -107,7 +107,7 @@ def test_allowed_sizes_are_kept_and_nothing_within_them_is_better(sets, one, two
         way: frozenset(
             choose(way, sets, probabilities=shares, sizes=size_shares(sets), threshold=threshold, allowed=allowed)
         )
-        for way in CHOICES
+        for way in WAYS
     }
     within = [some for some in subsets(labels) if len(some) in allowed]
     if not within:  # too few labels
@@ -123,7 +123,7 @@ def test_allowed_sizes_are_kept_and_nothing_within_them_is_better(sets, one, two
     def gain(some):
         return sum(Fraction(shares[label]) - Fraction(threshold) for label in some)
 
-    assert gain(found["vote"]) == max(map(gain, within))
+    assert gain(found["threshold"]) == max(map(gain, within))
     sizes = size_shares(sets)
     likeliest = max(sizes, key=lambda size: (sizes[size], -size))
     nearest = min((len(some) for some in within), key=lambda size: abs(size - likeliest))

@@ -1,5 +1,6 @@
 """One set from many that were drawn for a text: label probabilities, their calibration, and the choice."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setaug.predictions import Prediction
-from setaug.settings import CHOICES
+from setaug.settings import WAYS
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Calibration:
         values = np.interp(list(shares.values()), self.shares, self.probabilities).tolist()
         return dict(zip(shares, values, strict=True))
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return it as JSON."""
         return {"shares": list(self.shares), "probabilities": list(self.probabilities)}
 
@@ -63,7 +64,9 @@ def predict_by_vote(
     calibration: Calibration | None = None,
     key: str | int | None = None,
 ) -> Prediction:
-    """Choose a set by one of the `CHOICES`; a label's probability is its share of the sets.
+    """Choose a set by one of the `WAYS`; a label's probability is its share of the sets.
+
+    ``best`` and ``written``, which say nothing about samples, are ``expected-f1``.
 
     Parameters
     ----------
@@ -77,6 +80,7 @@ def predict_by_vote(
         Maps shares to probabilities.
 
     """
+    way = "expected-f1" if way in ("best", "written") else way
     shares = label_shares(sets)
     probabilities = shares if calibration is None else calibration(shares)
     sizes = size_shares(sets) if sizes is None else sizes
@@ -128,7 +132,7 @@ def choose(
     threshold: float = 0.5,
     allowed: range | None = None,
 ) -> tuple[str, ...]:
-    """Choose a set, by one of the `CHOICES`; the most probable label first.
+    """Choose a set, by one of the `WAYS`; the most probable label first.
 
     Parameters
     ----------
@@ -143,8 +147,11 @@ def choose(
 
     """
     match way:
-        case "vote":
+        case "threshold":
             size = sum(share >= threshold for share in probabilities.values())
+            chosen = set(_ranked(probabilities)[: _nearest(size, allowed)])
+        case "top-k":
+            size = round(float(np.mean([len(one) for one in sets])))
             chosen = set(_ranked(probabilities)[: _nearest(size, allowed)])
         case "size":
             size = max(sizes, key=lambda size: (sizes[size], -size))
@@ -153,9 +160,22 @@ def choose(
             chosen = best_for_f1(sets, allowed=allowed)
         case "expected-jaccard":
             chosen = best_for_jaccard(sets, allowed=allowed)
+        case "exact-match":
+            counts: Counter[frozenset[str]] = Counter(
+                frozenset(one) for one in sets if not allowed or len(one) in allowed
+            )
+            if not counts:  # no sample has an allowed size
+                size = round(float(np.mean([len(one) for one in sets])))
+                counts = Counter([frozenset(_ranked(probabilities)[: _nearest(size, allowed)])])
+            found = max(counts, key=lambda one: (counts[one], _total(one, probabilities), sorted(one)))
+            chosen = set(found)
         case _:
-            raise ValueError(f"choose must be one of {', '.join(CHOICES)}, got {way!r}.")
+            raise ValueError(f"choose must be one of {', '.join(WAYS)}, got {way!r}.")
     return tuple(_ranked({label: probabilities.get(label, 0.0) for label in chosen}))
+
+
+def _total(labels: Collection[str], probabilities: Mapping[str, float]) -> float:
+    return sum(probabilities.get(label, 0.0) for label in labels)
 
 
 def _nearest(size: int, allowed: range | None) -> int:

@@ -2,12 +2,10 @@
 
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from anyio import from_thread, open_file
+from anyio import open_file, to_thread
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -15,17 +13,16 @@ from starlette.types import Message, Receive, Scope, Send
 
 from setaug import registry
 from setaug.augmenter import PairFormat, SetAugmenter
-from setaug.engines import augment_files
 from setaug.errors import DataError, FileError
 from setaug.examples import Columns, check_labels
 from setaug.orders.edges import Thresholds
-from setaug.orders.graph import OrderGraph
-from setaug.reporting.graph_pictures import to_svg
 from setaug.web.bodies import address_of
-from setaug.web.datasets import KINDS, Dataset, Datasets
+from setaug.web.data import questions
+from setaug.web.data.datasets import KINDS, Dataset, Datasets
+from setaug.web.data.processes import Worker
+from setaug.web.data.questions import Source, TooLarge
 from setaug.web.limits import Budget, Gate, Limits, Refusal
-from setaug.web.replies import reply
-from setaug.web.schemas import About, Examples, Graph, Labels, Orders, Statistics, Text, problems
+from setaug.web.schemas import About, Examples, Graph, Labels, Orders, Statistics, Text, Typed, problems
 
 Label = Annotated[Text, Field(min_length=1, max_length=1000)]
 Name = Annotated[str, Query(min_length=1, max_length=200)]
@@ -91,9 +88,14 @@ class DataApi:
 
     def __init__(self, datasets: Datasets, limits: Limits) -> None:
         self._datasets, self._limits = datasets, limits
-        self.gate = Gate(limits.computing, limits)
-        self._slow_gate = Gate(1, limits)  # so that quick answers never wait for slow ones
+        workers = self._workers = datasets.workers
+        self._gates = {one: Gate(limits) for one in (workers.small, workers.large, workers.slow)}
         self.downloads = Budget(limits.downloads, limits.share(limits.downloads, 4))
+
+    @property
+    def n_waiting(self) -> int:
+        """Requests that run or wait."""
+        return sum(gate.waiting for gate in self._gates.values())
 
     def router(self) -> APIRouter:
         """Return the routes."""
@@ -106,6 +108,7 @@ class DataApi:
         for handler, answer in (
             (self.statistics, Statistics),
             (self.labels, Labels),
+            (self.typed, Typed),
             (self.graph, Graph),
             (self.examples, Examples),
         ):
@@ -136,18 +139,15 @@ class DataApi:
         delimiter: Annotated[str, Query(min_length=1, max_length=10)] = ";",
     ) -> dict[str, Any]:
         """Take a file of examples: the body, as it is."""
-        chosen = kind or _kind(name)
         columns = Columns(text=text_field, labels=labels_field, delimiter=delimiter)
-        path = self._datasets.new_path()
+        source = Source(self._datasets.new_path(), name, kind or _kind(name), columns)
         try:
-            await self._save(request, path)
-            address = address_of(request.scope)
-            dataset = await self.gate.run(
-                address, lambda: self._datasets.add(path, name=name, kind=chosen, columns=columns)
-            )
+            await self._save(request, source.path)
+            dataset = await self._read(request, source)
         except BaseException:
-            path.unlink(missing_ok=True)
+            source.path.unlink(missing_ok=True)
             raise
+        self._datasets.hold(dataset)
         return about(dataset)
 
     async def _save(self, request: Request, path: Path) -> None:
@@ -161,18 +161,39 @@ class DataApi:
                 n_open = len(lines[-1]) + (n_open if len(lines) == 1 else 0)
                 await stream.write(chunk)
 
-    async def _compute(self, request: Request, dataset: Dataset, work: Callable[[], Any], *, slow: bool = False) -> Any:
-        gate = self._slow_gate if slow else self.gate
+    async def _read(self, request: Request, source: Source) -> Dataset:
+        """Read a file in the process for small data sets, or in that for large ones."""
+        n_bytes, small = source.path.stat().st_size, self._limits.small_bytes
+        if n_bytes <= small:
+            try:
+                found = await self._run(request, self._workers.small, questions.read, source, self._limits, small)
+                return Dataset(source, n_bytes, **found, is_large=False)
+            except TooLarge:
+                pass
+        found = await self._run(request, self._workers.large, questions.read, source, self._limits)
+        return Dataset(source, n_bytes, **found, is_large=True)
+
+    async def _run(self, request: Request, worker: Worker, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function in a process when it is the turn of this client."""
+        async with self._gates[worker].turn(address_of(request.scope)):
+            return await worker.run(function, *arguments)
+
+    async def _ask(
+        self, request: Request, dataset: Dataset, function: Callable[..., Any], *arguments: Any, slow: bool = False
+    ) -> Any:
+        """Ask a question about a data set, in the process that has read it or in that for slow questions."""
+        worker = self._workers.slow if slow else self._workers.of(dataset)
         try:
-            return await gate.run(address_of(request.scope), work)
-        except FileError:
-            if dataset.path.exists():
+            return await self._run(request, worker, function, dataset.source, *arguments)
+        except (FileError, FileNotFoundError):
+            if dataset.source.path.exists():
                 raise
             raise Refusal(404, "this data set was dropped to make room for others.") from None
 
     async def sample(self, request: Request) -> dict[str, Any]:
         """Take the built-in sample."""
-        return about(await self.gate.run(address_of(request.scope), self._datasets.add_sample))
+        async with self._gates[self._workers.small].turn(address_of(request.scope)):
+            return about(await to_thread.run_sync(self._datasets.sample))
 
     async def statistics(
         self,
@@ -184,11 +205,7 @@ class DataApi:
     ) -> Response:
         """Return what ``setaug inspect --json`` prints."""
         dataset, thresholds = self._datasets.get(key), Thresholds(min_pmi=min_pmi, min_ratio=min_ratio)
-
-        def inspect() -> Any:
-            return dataset.inspect(thresholds, with_diagnosis=diagnosis, progress=_stop_if_cancelled)
-
-        return reply((await self._compute(request, dataset, inspect, slow=diagnosis)).to_dict())
+        return _reply(await self._ask(request, dataset, questions.statistics, thresholds, diagnosis, slow=diagnosis))
 
     async def labels(
         self,
@@ -198,14 +215,11 @@ class DataApi:
         limit: Annotated[int, Query(ge=1, le=200)] = 50,
     ) -> Response:
         """Find labels: an exact match first, then the most frequent."""
-        dataset, wanted = self._datasets.get(key), search.casefold()
+        return _reply(await self._ask(request, self._datasets.get(key), questions.labels, search, limit))
 
-        def find() -> dict[str, Any]:
-            hits = [(label, n) for label, n in dataset.frequent_labels if wanted in label.casefold()]
-            hits.sort(key=lambda pair: pair[0].casefold() != wanted)
-            return {"n": len(hits), "labels": [{"label": label, "count": n} for label, n in hits[:limit]]}
-
-        return reply(await self._compute(request, dataset, find))
+    async def typed(self, request: Request, key: str, text: Annotated[str, Query(max_length=10_000)] = "") -> Response:
+        """Return the labels of a text with commas between them; a known label may itself contain commas."""
+        return _reply(await self._ask(request, self._datasets.get(key), questions.typed, text))
 
     async def graph(
         self,
@@ -218,15 +232,7 @@ class DataApi:
     ) -> Response:
         """Return the strongest edges of the label graph, or what is around one label, also as a picture."""
         dataset, thresholds = self._datasets.get(key), Thresholds(min_pmi=min_pmi, min_ratio=min_ratio)
-
-        def draw() -> dict[str, Any]:
-            if around is None:
-                return _drawn(OrderGraph.of_space(dataset.statistics, thresholds, top=top))
-            if not dataset.statistics.count(around):
-                raise Refusal(404, f"no set holds the label {around!r}.")
-            return _drawn(OrderGraph.around(around, dataset.statistics, thresholds, top=top))
-
-        return reply(await self._compute(request, dataset, draw))
+        return _reply(await self._ask(request, dataset, questions.graph, thresholds, around, top))
 
     async def examples(
         self,
@@ -237,15 +243,7 @@ class DataApi:
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
     ) -> Response:
         """Return examples, all of them or those with a label, a page at a time."""
-        dataset = self._datasets.get(key)
-
-        def find() -> dict[str, Any]:
-            chosen = [at for at, one in enumerate(dataset.examples) if label is None or label in one.labels]
-            page = [(at, dataset.examples[at]) for at in chosen[offset : offset + limit]]
-            rows = [{"index": at, "text": one.text[:2000], "labels": one.labels} for at, one in page]
-            return {"n": len(chosen), "examples": rows}
-
-        return reply(await self._compute(request, dataset, find))
+        return _reply(await self._ask(request, self._datasets.get(key), questions.examples, label, offset, limit))
 
     async def orders(self, request: Request, key: str, question: OrdersQuestion) -> Response:
         """Return the order graph of a set, the exact number of its orders, and some of them, also as training text."""
@@ -255,23 +253,12 @@ class DataApi:
         except DataError as error:
             raise Refusal(422, str(error)) from None
         thresholds = Thresholds(min_pmi=question.min_pmi, min_ratio=question.min_ratio)
-
-        def answer() -> dict[str, Any]:
-            graph = OrderGraph.of_set(question.labels, dataset.statistics, thresholds)
-            n_drawn = question.n if graph.n_orders is None else min(question.n, graph.n_orders)
-            drawn = graph.draw(n_drawn, seed=question.seed, distinct=True)
-            codec = SetAugmenter(with_size=question.size, written_as=question.written_as).codec
-            counted = {"n_orders": None if graph.n_orders is None else str(graph.n_orders)}
-            written = [codec.encode(order) for order in drawn]
-            return {
-                **_drawn(graph),
-                **counted,
-                "log2_orders": graph.log2_orders,
-                "orders": drawn,
-                "completions": written,
-            }
-
-        return reply(await self._compute(request, dataset, answer))
+        writer = SetAugmenter(with_size=question.size, written_as=question.written_as)
+        return _reply(
+            await self._ask(
+                request, dataset, questions.orders, question.labels, thresholds, writer, question.n, question.seed
+            )
+        )
 
     async def augment(
         self,
@@ -299,13 +286,8 @@ class DataApi:
         )
         download = _Download(self._datasets.new_path(), self.downloads, address_of(request.scope))
         try:
-            await self._compute(
-                request,
-                dataset,
-                lambda: _augment(
-                    dataset, Path(download.path), augmenter, PairFormat.named(format), self._limits.download_bytes
-                ),
-            )
+            pair_format, most = PairFormat.named(format), self._limits.download_bytes
+            await self._ask(request, dataset, questions.augment, Path(download.path), augmenter, pair_format, most)
         except BaseException:
             download.end()
             raise
@@ -343,9 +325,11 @@ class _Download(FileResponse):
 
 def about(dataset: Dataset) -> dict[str, Any]:
     """Return the description of a data set."""
-    columns = dataset.columns
+    source, columns = dataset.source, dataset.source.columns
     fields = {"text-field": columns.text, "labels-field": columns.labels, "delimiter": columns.delimiter}
-    return {"id": dataset.key, "name": dataset.name, "n_examples": len(dataset.examples), "fields": fields}
+    joined = None if dataset.joined is None else dict(zip(("label", "separator"), dataset.joined, strict=True))
+    counted = {"n_examples": dataset.n_examples, "joined": joined}
+    return {"id": dataset.key, "name": source.name, "kind": source.kind, "fields": fields, **counted}
 
 
 def _kind(name: str) -> str:
@@ -356,40 +340,5 @@ def _kind(name: str) -> str:
     return kind
 
 
-def _drawn(graph: OrderGraph) -> dict[str, Any]:
-    return {"labels": graph.labels, "edges": [asdict(edge) for edge in graph.edges], "svg": to_svg(graph)}
-
-
-def _stop_if_cancelled(*_: object) -> None:
-    """Stop a thread whose client has left."""
-    from_thread.check_cancelled()
-
-
-def _augment(dataset: Dataset, path: Path, augmenter: SetAugmenter, pair_format: PairFormat, most: int) -> None:
-    """Write pairs, and stop where they become too many bytes or the client has left."""
-    folder = path.parent
-    folder.mkdir()
-
-    def check(*_: object) -> None:
-        from_thread.check_cancelled()
-        if folder_size(folder) > most:
-            raise Refusal(413, f"that is more than {most:,} bytes; ask for fewer orders, or use setaug augment.")
-
-    augment_files(
-        dataset.path,
-        path,
-        augmenter,
-        columns=dataset.columns,
-        kind=dataset.kind,
-        pair_format=pair_format,
-        progress=check,
-    )
-
-
-def folder_size(folder: Path) -> int:
-    """Return how many bytes the files in a folder and its folders have."""
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            total += path.stat().st_size
-    return total
+def _reply(content: bytes) -> Response:
+    return Response(content, media_type="application/json")

@@ -1,0 +1,55 @@
+"""Split examples into train, dev and test files.
+
+Rows with the same text go to the same file, so nothing that is tested has been trained on. The split depends on the
+seed and the texts. The files are JSON lines with all fields of the rows, in their order.
+"""
+
+import argparse
+
+from setaug.cli.shared.options import add_input, checking_options, columns_of, counted, skipped_lines
+from setaug.terminal import tell
+
+EXAMPLES = """\
+examples:
+  setaug split tickets.csv -o data/
+  setaug split corpus/ -o data/ --dev 500 --test 1000 --seed 1
+  setaug split examples.jsonl -o data/ --test 0
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_input(parser, are_many=True)
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FOLDER", help="folder for train.jsonl, dev.jsonl and test.jsonl"
+    )
+    parser.add_argument(
+        "--dev", dest="n_dev", type=float, default=0.1, metavar="N", help="share of dev rows, or their number [0.1]"
+    )
+    parser.add_argument(
+        "--test", dest="n_test", type=float, default=0.1, metavar="N", help="share of test rows, or their number [0.1]"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed [0]")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Split files."""
+    from setaug.engines.split_files import split_files
+
+    with checking_options():
+        report = split_files(
+            options.input,
+            options.output,
+            dev=options.n_dev,
+            test=options.n_test,
+            seed=options.seed,
+            columns=columns_of(options),
+            kind=options.input_kind,
+            skip_bad=options.skip_bad,
+        )
+    tell(", ".join(f"{options.output.rstrip('/')}/{name}.jsonl: {n:,} rows" for name, n in report.n_rows.items()))
+    if report.n_repeated:
+        tell(f"{counted(report.n_repeated, 'row')} with the text of an earlier one stayed with it")
+    if report.n_unseen:
+        tell(f"{counted(report.n_unseen, 'label')} of dev or test rows are not in the training rows")
+    tell(*skipped_lines(report.skipped))

@@ -1,0 +1,434 @@
+"""One set from label probabilities, by one of `settings.CHOICES`: the same rule for every model.
+
+Labels are taken as independent, except that their number follows a distribution over sizes. If PB is the distribution
+of the number of labels that independent ones have (Poisson binomial), and q that of the sizes, then
+
+    P(label i, size s) = p_i PB_{-i}(s - 1) q(s) / PB(s)
+
+where PB_{-i} leaves label i out. These joint probabilities are all that the expected F1 of a set depends on: label i
+adds the sum over s of 2 P(i, s) / (k + s) to the expected F1 of a set of k labels, so the best set of k labels is
+found by sorting. `setaug.decoding.samples` does the same where whole sets were drawn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setaug.errors import DataError
+from setaug.examples import Columns, make_examples
+from setaug.predictions import Prediction
+from setaug.registry import check_choice
+from setaug.settings import WAYS
+
+Floats = NDArray[np.floating[Any]]
+Hits = NDArray[np.bool_]
+
+MAX_LABELS = 64
+"""Of a text's labels, only so many of the most probable are considered for a set."""
+_MAX_SIZE = 40
+"""The largest size that is considered where no distribution over sizes is given."""
+_BLOCK = 128
+"""Texts at a time, which bounds memory."""
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """How to choose a set from label probabilities.
+
+    Parameters
+    ----------
+    way
+        One of `WAYS`.
+    threshold
+        The minimum probability of a label, for ``threshold``.
+    k
+        The number of labels, for ``top-k``.
+    least
+        The smallest set: 1 where the training data has no empty set.
+
+    Examples
+    --------
+    >>> probabilities = np.array([[0.9, 0.5, 0.1], [0.3, 0.2, 0.1]])
+    >>> [chosen.tolist() for chosen in Rule(way="threshold", threshold=0.4).choose(probabilities)]
+    [[0, 1], [0]]
+    >>> [chosen.tolist() for chosen in Rule(way="top-k", k=2).choose(probabilities)]
+    [[0, 1], [0, 1]]
+
+    """
+
+    way: str = "expected-f1"
+    threshold: float = 0.5
+    k: int = 1
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        check_choice("choose", self.way, WAYS)
+
+    def choose(
+        self, probabilities: Floats, sizes: Floats | None = None, *, allowed: range | None = None
+    ) -> list[NDArray[np.int64]]:
+        """Return the columns of the labels of each row's set, the most probable first.
+
+        Parameters
+        ----------
+        probabilities
+            A row for each text, a column for each label.
+        sizes
+            The probability of each size (columns: 0, 1, 2, ...); by default that of independent labels.
+        allowed
+            The sizes that a set may have; by default all from `least`.
+
+        """
+        counts, order = self._counts(probabilities, sizes, allowed)
+        return [row[:count] for row, count in zip(order, counts, strict=True)]
+
+    def _counts(
+        self, probabilities: Floats, sizes: Floats | None, allowed: range | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the size of each set, and the columns in the order in which they are taken."""
+        allowed = range(self.least, probabilities.shape[1] + 1) if allowed is None else allowed
+        order = np.argsort(-probabilities, axis=1, kind="stable")
+        match self.way:
+            case "threshold":
+                counts = (probabilities >= self.threshold).sum(axis=1)
+            case "top-k":
+                counts = np.full(len(probabilities), self.k)
+            case "size" if sizes is not None:
+                counts = np.argmax(_within(sizes, allowed), axis=1)
+            case _:
+                return _optimal(self.way, probabilities, sizes, order, allowed)
+        return np.clip(counts, allowed[0], allowed[-1]) if len(allowed) else counts, order
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def fit(
+        cls,
+        probabilities: Floats,
+        sizes: Floats | None,
+        hits: Hits,
+        n_true: NDArray[np.int64],
+        *,
+        least: int = 1,
+        largest: int | None = None,
+        ways: Sequence[str] = tuple(WAYS),
+    ) -> tuple["Rule", float]:
+        """Return the rule with the highest mean F1 of the sets on dev data, and that F1.
+
+        A later way has to be better than an earlier one by more than the standard error of the difference: on little
+        dev data, a threshold that was tuned on it would often seem better than it is.
+
+        Parameters
+        ----------
+        hits, n_true
+            Which labels each example has, and how many (they may have labels without a column).
+        least, largest
+            The smallest set, and the largest k that ``top-k`` may take.
+        ways
+            The ways to try.
+
+        """
+        level, _ = tune_threshold(probabilities, hits, n_true, at_least_one=least == 1)
+        k, _ = tune_k(probabilities, hits, n_true, largest=largest or probabilities.shape[1])
+        best: tuple[Rule, Floats] | None = None
+        for way in ways:
+            rule = cls(way=way, threshold=level, k=k, least=least)
+            scores = f1_scores(rule.choose(probabilities, sizes), hits, n_true)
+            if best is None or _is_clearly_better(scores, best[1]):
+                best = rule, scores
+        if best is None:
+            raise ValueError(f"ways must name some of {', '.join(WAYS)}, got none.")
+        return best[0], float(best[1].mean())
+
+
+def _is_clearly_better(scores: Floats, others: Floats) -> bool:
+    """Return whether the mean gain exceeds its standard error; one example alone never decides."""
+    gains = scores - others
+    return len(gains) > 1 and bool(gains.mean() > _TINY + gains.std(ddof=1) / len(gains) ** 0.5)
+
+
+def mean_f1(chosen: Sequence[NDArray[np.int64]], hits: Hits, n_true: NDArray[np.int64]) -> float:
+    """Return the mean F1 of sets of columns."""
+    return float(f1_scores(chosen, hits, n_true).mean())
+
+
+def f1_scores(chosen: Sequence[NDArray[np.int64]], hits: Hits, n_true: NDArray[np.int64]) -> Floats:
+    """Return the F1 of each set of columns."""
+    scores = [
+        2 * row[columns].sum() / (len(columns) + n) if len(columns) + n else 1.0
+        for columns, row, n in zip(chosen, hits, n_true, strict=True)
+    ]
+    return np.array(scores, np.float64)
+
+
+# --- the best set for an expected score -------------------------------------------------------------------------------
+
+
+def _optimal(
+    way: str, probabilities: Floats, sizes: Floats | None, order: NDArray[np.int64], allowed: range
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of labels with the highest expected score, and the order in which they are taken."""
+    n_kept = min(probabilities.shape[1], max(MAX_LABELS, allowed[0] if len(allowed) else 0))
+    order = order[:, :n_kept]
+    sizes = None if sizes is None or not len(sizes) else _within(sizes, allowed)
+    counts = np.zeros(len(order), np.int64)
+    for start in range(0, len(order), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        p = np.clip(np.take_along_axis(probabilities[rows], order[rows], axis=1).astype(np.float64), _TINY, 1 - _TINY)
+        independent = Independent.make(p, None if sizes is None else sizes[rows], allowed)
+        if way == "expected-f1":
+            counts[rows], at = independent.best_for_f1(allowed)
+            order[rows] = np.take_along_axis(order[rows], at, axis=1)
+        elif way == "expected-jaccard":
+            counts[rows] = independent.best_for_jaccard(allowed)
+        else:  # exact-match, and size without a distribution of its own
+            counts[rows] = independent.most_probable(allowed, is_set=way == "exact-match")
+    return counts, order
+
+
+def _within(sizes: Floats, allowed: range) -> Floats:
+    """Return the probabilities of the allowed sizes alone; if they have none, all are equally probable."""
+    width = max(sizes.shape[1], allowed[0] + 1 if len(allowed) else 0)
+    padded = np.zeros((len(sizes), width))
+    padded[:, : sizes.shape[1]] = sizes
+    is_allowed = np.isin(np.arange(width), allowed)
+    kept = np.where(is_allowed, padded, 0.0)
+    total = kept.sum(axis=1, keepdims=True)
+    found: Floats = np.where(total > _TINY, kept / np.maximum(total, _TINY), is_allowed / max(is_allowed.sum(), 1))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Independent:
+    """Independent labels whose number follows a distribution; rows are texts.
+
+    Parameters
+    ----------
+    p
+        The probability of each label, in descending order.
+    counts
+        The probability of each number of labels, if they are independent (Poisson binomial).
+    ratio
+        The probability of each size, divided by that.
+
+    """
+
+    p: Floats
+    counts: Floats
+    ratio: Floats
+
+    @classmethod
+    def make(cls, p: Floats, sizes: Floats | None, allowed: range) -> "Independent":
+        """Return the distribution; without sizes, that of independent labels."""
+        most = min(p.shape[1], _MAX_SIZE if sizes is None else sizes.shape[1] - 1)
+        counts = _sums(p, most)[:, -1]
+        if sizes is None:
+            sizes = _within(counts, range(min(allowed[0], most), most + 1) if len(allowed) else range(most + 1))
+        ratio = sizes[:, : most + 1] / np.maximum(counts, 1e-300)
+        return cls(p, counts, ratio / np.maximum((ratio * counts).sum(axis=1, keepdims=True), 1e-300))
+
+    @property
+    def sizes(self) -> Floats:
+        """The probability of each size."""
+        return self.counts * self.ratio
+
+    def joint(self) -> Floats:
+        """Return the probability of each label (second axis) together with each size (third axis)."""
+        most = self.counts.shape[1] - 1
+        before, behind = _sums(self.p, most)[:, :-1], _sums(self.p[:, ::-1], most)[:, -2::-1]
+        found = np.zeros((*self.p.shape, most + 1))
+        for size in range(1, most + 1):
+            others = np.einsum("rls,rls->rl", before[:, :, :size], behind[:, :, size - 1 :: -1])
+            found[:, :, size] = self.p * others * self.ratio[:, None, size]
+        return found
+
+    def best_for_f1(self, allowed: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the number of labels with the highest expected F1, and the labels' order for that number."""
+        joint, n_labels = self.joint(), self.p.shape[1]
+        best, counts = np.full(len(self.p), -1.0), np.zeros(len(self.p), np.int64)
+        order = np.tile(np.arange(n_labels), (len(self.p), 1))
+        for k in _candidates(allowed, n_labels):
+            if k:
+                gains = joint @ (2 / (k + np.arange(joint.shape[2])))
+                taken = np.argsort(-gains, axis=1, kind="stable")
+                value = np.take_along_axis(gains, taken[:, :k], axis=1).sum(axis=1)
+            else:
+                taken, value = order, self.sizes[:, 0]
+            is_better = value > best + _TINY
+            best[is_better], counts[is_better], order[is_better] = value[is_better], k, taken[is_better]
+        # Within a set the most probable label comes first.
+        for row, count in zip(order, counts, strict=True):
+            row[:count] = np.sort(row[:count])
+        return counts, order
+
+    def best_for_jaccard(self, allowed: range) -> NDArray[np.int64]:
+        """Return how many of the most probable labels have the highest expected Jaccard index."""
+        n_labels, most = self.p.shape[1], self.counts.shape[1] - 1
+        first, rest = _sums(self.p, most), _sums(self.p[:, ::-1], most)[:, ::-1]
+        size = np.arange(most + 1)
+        best, counts = np.full(len(self.p), -1.0), np.zeros(len(self.p), np.int64)
+        for k in _candidates(allowed, n_labels):
+            value = self.sizes[:, 0] if k == 0 else np.zeros(len(self.p))
+            for both in range(1, min(k, most) + 1):  # the number of labels that are in the set, and true
+                others = size[: most + 1 - both]  # those that are true, and not in the set
+                weight = self.ratio[:, both:] * rest[:, k, : len(others)] * (both / (k + others))
+                value = value + first[:, k, both] * weight.sum(axis=1)
+            is_better = value > best + _TINY
+            best[is_better], counts[is_better] = value[is_better], k
+        return counts
+
+    def most_probable(self, allowed: range, *, is_set: bool) -> NDArray[np.int64]:
+        """Return the size of the most probable set, or the most probable size."""
+        with np.errstate(divide="ignore"):
+            value = np.log(self.ratio if is_set else self.sizes)
+        if is_set:
+            gains = np.cumsum(np.log(self.p) - np.log1p(-self.p), axis=1)[:, : value.shape[1] - 1]
+            value = value + np.concatenate([np.zeros((len(value), 1)), gains], axis=1)
+        value = np.where(np.isin(np.arange(value.shape[1]), allowed), value, -np.inf)
+        counts: NDArray[np.int64] = np.argmax(value, axis=1)
+        return np.where(np.isinf(value.max(axis=1)), min(allowed[0], self.p.shape[1]) if len(allowed) else 0, counts)
+
+
+def _candidates(allowed: range, n_labels: int) -> list[int]:
+    """Return the sizes to try; if too few labels are known for all of them, all labels."""
+    return [k for k in allowed if k <= n_labels] or [n_labels if len(allowed) else 0]
+
+
+def _sums(p: Floats, most: int) -> Floats:
+    """Return the distribution of the number of labels among the first 0, 1, 2, ... (second axis), up to the most."""
+    found = np.zeros((len(p), p.shape[1] + 1, most + 1))
+    found[:, 0, 0] = 1
+    for at in range(p.shape[1]):
+        one = p[:, at, None]
+        found[:, at + 1] = found[:, at] * (1 - one)
+        found[:, at + 1, 1:] += found[:, at, :-1] * one
+    return found
+
+
+# --- the rules of classifiers -----------------------------------------------------------------------------------------
+
+RULES = ("threshold", "top-k", "oracle-k")
+"""All labels above a threshold, the k best ones (both tuned on dev data), or as many as the true set has."""
+
+
+def check_rule(rule: str) -> str:
+    """Return the rule; raise a `ValueError` if it is unknown."""
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
+    return rule
+
+
+def check_k(k: object, rule: str) -> int:
+    """Return k; raise unless it is a number of labels and the rule is ``top-k``."""
+    if rule != "top-k":
+        raise ValueError(f"k is for the rule top-k, and the rule is {rule}; leave k out, or give rule='top-k'.")
+    if type(k) is not int:
+        raise TypeError(f"k must be an integer of at least 1, got {k!r}.")
+    if k < 1:
+        raise ValueError(f"k must be an integer of at least 1, got {k}.")
+    return k
+
+
+def true_sizes(items: Sequence[Any], columns: Columns | None = None) -> list[int]:
+    """Return the sizes of the true sets, for the rule ``oracle-k``."""
+    if any(isinstance(item, str) for item in items):
+        raise DataError("oracle-k needs the true sets: give examples, not texts.")
+    return [len(example.labels) for example in make_examples(items, None, columns)]
+
+
+def best_labels(row: Floats, labels: Sequence[str], n: int) -> tuple[str, ...]:
+    """Return the n labels with the highest scores, the best first.
+
+    Examples
+    --------
+    >>> best_labels(np.array([0.2, 0.1, 0.7]), ["joy", "fear", "love"], 2)
+    ('love', 'joy')
+
+    """
+    return tuple(labels[at] for at in np.argsort(-row, kind="stable")[:n])
+
+
+def make_prediction(
+    row: Floats, labels: Sequence[str], chosen: int | NDArray[np.int64], key: str | int | None = None
+) -> Prediction:
+    """Return a prediction of the n best labels, or of some columns, with the probabilities that are not negligible."""
+    ranked = [at for at in np.argsort(-row, kind="stable")[:100].tolist() if row[at] >= 0.001]
+    named = {labels[at]: round(float(row[at]), 6) for at in ranked}
+    if isinstance(chosen, int):
+        return Prediction(labels=best_labels(row, labels, chosen), probabilities=named, id=key)
+    return Prediction(labels=tuple(labels[at] for at in chosen), probabilities=named, id=key)
+
+
+# --- thresholds and numbers of labels, tuned on dev data --------------------------------------------------------------
+
+
+def tune_threshold(
+    scores: Floats, hits: Hits, sizes: NDArray[np.int64], *, at_least_one: bool = False
+) -> tuple[float, float]:
+    """Return the threshold with the highest mean F1 of the sets, and that F1.
+
+    Each row is an example, each column a label. Sorted by score, each label changes the F1 of its own example only, so
+    a running sum of these changes gives the F1 of every threshold.
+
+    Parameters
+    ----------
+    hits
+        Which labels the examples have.
+    sizes
+        How many labels the examples have; they may have labels without a column.
+    at_least_one
+        Whether the best label is always taken.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.6, 0.1], [0.2, 0.8, 0.4]])
+    >>> hits = np.array([[True, True, False], [False, True, False]])
+    >>> tune_threshold(scores, hits, hits.sum(axis=1))
+    (0.5, 1.0)
+
+    """
+    ranked, f1 = _f1_by_size(scores, hits, sizes)
+    if at_least_one:
+        f1[:, 0] = f1[:, 1]
+    flat = ranked.ravel()
+    order = np.argsort(-flat, kind="stable")
+    levels = flat[order]
+    means = (f1[:, 0].sum() + np.cumsum(np.diff(f1, axis=1).ravel()[order])) / len(scores)
+    ends = np.flatnonzero(np.append(levels[1:] < levels[:-1], True))
+    best = ends[np.argmax(means[ends])]
+    if f1[:, 0].mean() >= means[best]:
+        return float(levels[0]) + 1.0, float(f1[:, 0].mean())
+    below = levels[best + 1] if best + 1 < len(levels) else levels[best] - 1.0
+    return float(levels[best] + below) / 2, float(means[best])
+
+
+def tune_k(scores: Floats, hits: Hits, sizes: NDArray[np.int64], *, largest: int) -> tuple[int, float]:
+    """Return the number of labels, from 1 to the largest, with the highest mean F1 of the sets, and that F1.
+
+    Examples
+    --------
+    >>> hits = np.array([[True, True, False], [False, True, False]])
+    >>> k, f1 = tune_k(np.array([[0.9, 0.6, 0.1], [0.2, 0.8, 0.4]]), hits, hits.sum(axis=1), largest=3)
+    >>> k, round(f1, 3)
+    (1, 0.833)
+
+    """
+    means = _f1_by_size(scores, hits, sizes)[1][:, 1 : largest + 1].mean(axis=0)
+    best = int(np.argmax(means))
+    return best + 1, float(means[best])
+
+
+def _f1_by_size(scores: Floats, hits: Hits, sizes: NDArray[np.int64]) -> tuple[Floats, NDArray[np.float64]]:
+    """Return each row's scores in descending order, and the F1 of its 0, 1, 2, ... best labels."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    f1 = np.empty((len(scores), scores.shape[1] + 1))
+    f1[:, 0] = sizes == 0
+    np.cumsum(np.take_along_axis(hits, order, axis=1), axis=1, out=f1[:, 1:])
+    f1[:, 1:] *= 2 / (np.arange(1, scores.shape[1] + 1) + sizes[:, None])
+    return np.take_along_axis(scores, order, axis=1), f1

@@ -1,0 +1,159 @@
+"""Models on the Hugging Face hub: found by name, downloaded into its cache, and pushed. Nothing here needs torch."""
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from setaug.errors import MissingExtraError, ModelError
+from setaug.models.model_folder import CARD, STATISTICS, first_line, read_card
+
+_NAME = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*)(?:@(?P<revision>[\w./-]+))?")
+_FILES = (
+    *("README.md", CARD, STATISTICS, "*config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer*"),
+    *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*"),
+)
+"""What a model folder has; other files stay where they are."""
+_LOG_IN = "log in (hf auth login) or set HF_TOKEN"
+
+
+def is_hub_name(name: str) -> bool:
+    """Return whether a name looks like one of the hub: ``org/name``, or ``org/name@revision``.
+
+    Examples
+    --------
+    >>> [is_hub_name(name) for name in ("org/topics", "org/topics@v1", "run", "run/", "./run", "a/b/c")]
+    [True, True, False, False, False, False]
+
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def find_model(name: str | Path, revision: str | None = None) -> Path:
+    """Return the folder of a model: a folder itself, or that of the cache for a name of the hub.
+
+    Parameters
+    ----------
+    revision
+        A branch, tag or commit of the hub's repository; also ``org/name@revision``.
+
+    """
+    found = _NAME.fullmatch(str(name))
+    if found is None or Path(name).exists():
+        if revision is not None:
+            raise ValueError(f"a revision is for models on the hub; {name} is a folder.")
+        return Path(name)
+    hub, revision = _hub(), revision or found["revision"]
+    repository = found["name"]
+    with _asking(f"cannot load {name}: there is no such folder, and the hub", revision), _quiet():
+        folder = hub.snapshot_download(
+            repository, revision=revision, allow_patterns=list(_FILES), ignore_patterns=["*/*"]
+        )
+    return Path(folder)
+
+
+def push_model(
+    folder: str | Path,
+    name: str,
+    *,
+    private: bool | None = None,
+    revision: str | None = None,
+    message: str = "Upload a model of setaug",
+) -> str:
+    """Push a model folder to the hub in one commit, and return its address.
+
+    Parameters
+    ----------
+    name
+        ``org/name``; the repository is created if there is none.
+    private
+        Whether a new repository is private; by default as the organization has it.
+    revision
+        An existing branch; by default the main one.
+
+    """
+    from setaug.models.model_card import MODEL_CARD, PLACE
+
+    if not is_hub_name(name) or "@" in name:
+        raise ModelError(f"a name on the hub is org/name, got {name!r}.")
+    root = Path(folder)
+    read_card(root)
+    hub = _hub()
+    paths = sorted(path for path in {one for pattern in _FILES for one in root.glob(pattern)} if path.is_file())
+    with _asking(f"cannot push {folder} to {name}: the hub", revision), _quiet():
+        api = hub.HfApi()
+        api.create_repo(name, private=private, exist_ok=True)
+        api.create_commit(
+            name,
+            [
+                hub.CommitOperationAdd(
+                    path.name,
+                    path.read_bytes().replace(PLACE.encode(), name.encode()) if path.name == MODEL_CARD else str(path),
+                )
+                for path in paths
+            ],
+            commit_message=message,
+            revision=revision,
+        )
+    return f"{api.endpoint}/{name}"
+
+
+def _hub() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise MissingExtraError("Models on the Hugging Face hub", "train") from None
+    return huggingface_hub
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let the client show its bars on a terminal only."""
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    if sys.stderr.isatty() or are_progress_bars_disabled():
+        yield
+        return
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        enable_progress_bars()
+
+
+@contextmanager
+def _asking(what: str, revision: str | None) -> Iterator[None]:
+    """Report whatever goes wrong between here and the hub in one line."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:  # of the client, of its HTTP library, of the files on disk
+        raise ModelError(f"{what} {_problem(error, revision)}.") from None
+
+
+def _problem(error: BaseException, revision: str | None) -> str:
+    from huggingface_hub import errors
+
+    match error:
+        case errors.GatedRepoError():
+            return f"restricts access; ask for it on the model's page, and {_LOG_IN}"
+        case errors.RepositoryNotFoundError():
+            return f"has no such repository; if it is private, {_LOG_IN}"
+        case errors.RevisionNotFoundError():
+            return f"has no revision {revision!r}"
+        case errors.OfflineModeIsEnabled():
+            return "is not asked (HF_HUB_OFFLINE is set)"
+        case errors.LocalEntryNotFoundError() if error.__cause__ is not None:
+            return _problem(error.__cause__, revision) + ", and the model is not in the cache"
+        case errors.HfHubHTTPError() if error.response.status_code in (401, 403):
+            return f"refuses access ({error.response.status_code}); {_LOG_IN} with the right to do this"
+        case errors.HfHubHTTPError():
+            return f"answered {error.response.status_code}"
+        case RuntimeError() if error.__cause__ is not None:  # of the upload of a large file
+            return _problem(error.__cause__, revision)
+        case ValueError():
+            return f"does not take it ({first_line(error)})"
+    return f"cannot be reached ({first_line(error)})"

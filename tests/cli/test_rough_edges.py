@@ -1,0 +1,94 @@
+"""Mistakes and mishaps end in one clear line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from setaug.cli import main
+from setaug.sample import sample_examples
+from tests.conftest import write_examples
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_examples(tmp_path / "few.jsonl", sample_examples(20, seed=1))
+    return tmp_path
+
+
+def refused(capfd: pytest.CaptureFixture[str]) -> str:
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+def test_more_orders_than_memory_can_hold(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["augment", "few.jsonl", "-o", "out.jsonl", "--orders", str(10**15)]) == 2
+    assert refused(capfd) == "setaug augment: not enough memory; ask for fewer --orders\n"
+    assert not Path("out.jsonl").exists()
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_an_empty_file_is_not_inspected(content: str, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("empty.jsonl").write_text(content)
+    assert main(["inspect", "empty.jsonl", "--html", "page.html"]) == 2
+    assert refused(capfd) == "setaug inspect: empty.jsonl contains no examples.\n"
+    assert not Path("page.html").exists()
+
+
+@pytest.mark.parametrize("option", ["--system", "--template", "--separator", "--carry"])
+def test_texts_of_options_must_be_utf8(option: str, capfd: pytest.CaptureFixture[str]) -> None:
+    broken = b"\xff{text}".decode(errors="surrogateescape")  # as the system passes such an argument
+    assert main(["augment", "few.jsonl", "-o", "out.jsonl", "--format", "chat", option, broken]) == 2
+    assert refused(capfd) == f"setaug augment: {option} is not valid UTF-8: b'\\xff{{text}}'.\n"
+
+
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_resume_is_advised_only_where_there_is_something_to_resume(
+    has_checkpoint: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> None:
+        if has_checkpoint:
+            place = Path("run/checkpoints/checkpoint-3")
+            place.mkdir(parents=True)
+            (place / "complete").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("setaug.cli.train._check_input", stop)
+    assert main(["train", "few.jsonl", "--model", "tiny", "-o", "run"]) == 130
+    advice = (
+        "continue from the last checkpoint with --resume"
+        if has_checkpoint
+        else "there is no checkpoint yet; the same command begins again"
+    )
+    assert refused(capfd) == f"setaug train: interrupted; {advice}\n"
+
+
+@pytest.mark.parametrize("kilobytes", [4, 200])
+def test_a_disk_that_is_full_while_training(kilobytes: int) -> None:
+    code = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "from setaug.cli import main\n"
+        "import setaug.models.neural.training\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({kilobytes} * 1024, {kilobytes} * 1024))\n"
+        "sys.exit(main('train few.jsonl --model tiny --epochs 1 -o run'.split()))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
+    assert run.returncode == 2, run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.stderr.splitlines()[-1].startswith("setaug train: ")
+    assert not Path("run/setaug.json").exists()
+
+
+def test_joined_labels_are_told_by_every_command_that_reads_labels(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [{"text": one.text, "labels": [",".join([*one.labels, "x"])]} for one in sample_examples(20)]
+    Path("joined.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for command in ("augment joined.jsonl -o out.jsonl", "inspect joined.jsonl", "evaluate joined.jsonl joined.jsonl"):
+        assert main(command.split()) == 0
+        assert "warning: most labels look like several in one" in capfd.readouterr().err

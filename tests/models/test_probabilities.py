@@ -1,0 +1,156 @@
+"""Probabilities of all labels, and sets that are chosen from them, alone and with a companion."""
+
+import json
+
+import numpy as np
+import pytest
+
+from setaug.augmenter import SetAugmenter
+from setaug.errors import ModelError
+from setaug.models import SetGenerator, TrainingSettings, load_model
+from setaug.models.companion import companion_probabilities, fit_companion
+from setaug.models.tfidf import TfidfClassifier
+from setaug.settings import WAYS, Decoding
+from tests.conftest import DEV, EXAMPLES
+
+TEXTS = [example.text for example in DEV[:6]]
+SHORT = TrainingSettings(epochs=1, seed=1)
+
+
+@pytest.fixture(scope="module")
+def chooser():
+    """A model as it is by default: dev data choose."""
+    return SetGenerator("tiny", training=SHORT).fit(EXAMPLES, dev=DEV, progress=False)
+
+
+def shares_of_samples(model, n):
+    written = model.network_.write(TEXTS, Decoding(name="random"), n_each=n)
+    shares = [[sum(label in one.labels for one in ones) / n for label in model.labels_] for ones in written]
+    sizes = [
+        [sum(len(one.labels) == size for one in ones) / n for size in range(model.largest_ + 1)] for ones in written
+    ]
+    return np.array(shares), np.array(sizes)
+
+
+def test_probabilities_are_what_many_samples_converge_to(writer):
+    found = writer.network_.probabilities(TEXTS, Decoding(), n_each=256)
+    shares, sizes = shares_of_samples(writer, 1500)
+    assert np.abs(found.labels - shares).max() < 0.06
+    assert np.abs(found.sizes - sizes).max() < 0.06
+    assert found.sizes.sum(axis=1) == pytest.approx(1, abs=1e-4)
+    assert found.labels.sum(axis=1) == pytest.approx(
+        (found.sizes * np.arange(found.sizes.shape[1])).sum(axis=1), abs=0.1
+    )
+
+
+@pytest.mark.parametrize("form", [{"with_size": False}, {"written_as": "json"}])
+def test_other_forms_have_probabilities_too(form):
+    model = SetGenerator(augmenter=SetAugmenter(**form), training=SHORT).fit(EXAMPLES[:24], progress=False)
+    found = model.network_.probabilities(TEXTS, Decoding(), n_each=256)
+    shares, sizes = shares_of_samples(model, 1000)
+    assert np.abs(found.labels - shares).max() < 0.08
+    assert np.abs(found.sizes - sizes).max() < 0.08
+
+
+def test_few_draws_are_closer_to_the_probabilities_than_their_own_shares(generator):
+    exact = generator.network_.probabilities(TEXTS, Decoding(), n_each=512).labels
+    few = generator.network_.probabilities(TEXTS, Decoding(), n_each=8).labels
+    shares, _ = shares_of_samples(generator, 8)
+    assert np.abs(few - exact).mean() < np.abs(shares - exact).mean()
+
+
+def test_probabilities_do_not_depend_on_the_other_texts(chooser):
+    together, alone = chooser.predict_proba(TEXTS), np.concatenate([chooser.predict_proba([text]) for text in TEXTS])
+    assert together == pytest.approx(alone, abs=1e-4)
+
+
+def test_dev_data_choose_and_a_folder_keeps_what_they_chose(chooser, tmp_path):
+    chosen = chooser.record_["chosen"]
+    assert chosen["n_dev"] == len(DEV)
+    assert chooser.companion_ is not None, chosen  # a model of one epoch knows nothing
+    assert chosen["f1_with_companion"] > chosen["f1_alone"]
+    assert sum(chooser.mixture_.weights) == pytest.approx(1)
+    found = chooser.predict(DEV)
+    chooser.save_pretrained(tmp_path / "run")
+    assert load_model(tmp_path / "run").predict(DEV) == found
+    assert not [path for path in (tmp_path / "run").iterdir() if path.suffix in (".pkl", ".pickle", ".bin", ".joblib")]
+    for one in found:
+        assert set(one.labels) <= set(chooser.labels_)
+        assert len(one.labels) >= 1
+        assert (one.repeated, one.unknown, one.malformed, one.size) == ((), (), (), None)
+        ranked = [one.probabilities[label] for label in one.labels]
+        assert ranked == sorted(ranked, reverse=True)
+    written = chooser.predict(DEV, choose="written")
+    assert all(one.generation and one.probabilities is None for one in written)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("sizes", [{"size_is": 2}, {"min_size": 3}, {"max_size": 1}])
+def test_every_way_keeps_the_sizes_that_are_asked_for(chooser, way, sizes):
+    allowed = Decoding(**sizes).sizes(chooser.largest_)
+    assert all(len(one.labels) in allowed for one in chooser.predict(TEXTS, choose=way, **sizes))
+
+
+def test_as_many_labels_as_the_true_set_has(chooser):
+    found = chooser.predict(DEV, choose="oracle-k")
+    assert [len(one.labels) for one in found] == [len(example.labels) for example in DEV]
+
+
+def test_what_has_no_probabilities_is_refused_or_written(chooser):
+    with pytest.raises(ValueError, match=r"choose='expected-f1' needs probabilities of all labels"):
+        chooser.predict(TEXTS, choose="expected-f1", constrained=False)
+    with pytest.raises(ValueError, match="ask for samples"):
+        chooser.predict_proba(TEXTS, name="beam")
+    assert all(one.generation for one in chooser.predict(TEXTS, constrained=False))
+
+
+def test_without_a_companion_the_model_is_alone():
+    model = SetGenerator("tiny", training=SHORT, companion=False).fit(EXAMPLES[:40], dev=DEV, progress=False)
+    assert model.companion_ is None
+    assert model.mixture_.weights == (1.0,)
+    assert "f1_with_companion" not in model.record_["chosen"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda card: card["mixture"].update(weights=[1.0]),
+        lambda card: card["mixture"].update(weights=["a", "b"]),
+        lambda card: card["mixture"]["rule"].update(way="vote"),
+        lambda card: card.update(companion=False),
+    ],
+)
+def test_a_damaged_mixture_is_refused(chooser, tmp_path, damage):
+    chooser.save_pretrained(tmp_path / "run")
+    path = tmp_path / "run" / "setaug.json"
+    card = json.loads(path.read_text())
+    damage(card)
+    path.write_text(json.dumps(card))
+    with pytest.raises(ModelError, match="not what setaug writes"):
+        load_model(tmp_path / "run")
+
+
+def test_a_companion_comes_back_from_its_file(tmp_path):
+    model = fit_companion(EXAMPLES, DEV)
+    model.save(tmp_path / "companion.safetensors")
+    again = TfidfClassifier.load(tmp_path / "companion.safetensors")
+    assert again.predict(DEV) == model.predict(DEV)
+    assert again.get_params() == {**model.get_params(), "candidates": [list(one) for one in model.candidates]}
+    known = ["nowhere", *model.labels_[:3]]
+    found = companion_probabilities(again, TEXTS, known).labels
+    assert (found[:, 0] == 0).all()
+    assert np.array_equal(found[:, 1:], model.predict_proba(TEXTS)[:, :3])
+
+
+@pytest.mark.parametrize("content", [b"", b"no safetensors", b"\x02\x00\x00\x00\x00\x00\x00\x00{}"])
+def test_a_damaged_companion_is_refused(tmp_path, content):
+    (tmp_path / "companion.safetensors").write_bytes(content)
+    with pytest.raises(ModelError, match="not what setaug writes"):
+        TfidfClassifier.load(tmp_path / "companion.safetensors")
+    with pytest.raises(ModelError, match="there is no file"):
+        TfidfClassifier.load(tmp_path / "nothing")
+
+
+def test_large_data_has_no_companion(monkeypatch):
+    monkeypatch.setattr("setaug.models.companion._MAX_FITS", 10)
+    assert fit_companion(EXAMPLES, DEV) is None
