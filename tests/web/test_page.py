@@ -88,7 +88,7 @@ def test_numbers_follow_the_sliders_and_are_those_of_the_command(
     assert shown(page) == {name: before[name] for name in shown(page)}
     assert page.inner_text("#sentence") == before["diagnosis"]["sentence"]  # type: ignore[index]
     assert page.locator("#advice li").all_inner_texts() == before["diagnosis"]["advice"]["sentences"]  # type: ignore[index]
-    in_place = page.inner_text("#command").replace("sample.jsonl", str(tmp_path / "sample.jsonl"))
+    in_place = page.inner_text("#train-command").replace("sample.jsonl", str(tmp_path / "sample.jsonl"))
     assert in_place == before["command"]
     page.focus("#ratio")
     for _ in range(12):
@@ -106,7 +106,7 @@ def assert_download_is_that_of_the_command(page: "Page", folder: Path) -> list[s
     with page.expect_download() as download:
         page.click("#pairs button")
     download.value.save_as(folder / "downloaded.jsonl")
-    command = shlex.split(page.inner_text("#command"))
+    command = shlex.split(page.inner_text("#augment-command"))
     assert command[:2] == ["setaug", "augment"]
     assert main([*command[1:], "-q"]) == 0
     assert (folder / "downloaded.jsonl").read_bytes() == (folder / "pairs.jsonl").read_bytes()

@@ -144,7 +144,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
-    from setaug.models.neural.processes import is_main_process
+    from setaug.models.neural.processes import disconnect, is_main_process
     from setaug.vocabulary import joined_label
 
     if options.save_config is not None:
@@ -183,6 +183,7 @@ def run(options: argparse.Namespace) -> None:
         best.append(model.record_["best_f1"])
     if len(best) > 1 and None not in best and is_main_process():
         _say(f"over {len(best)} seeds: best mean F1 {mean(best):.3f}, standard deviation {stdev(best):.3f}")
+    disconnect()
 
 
 def _check_input(options: argparse.Namespace) -> None:

@@ -45,6 +45,14 @@ def from_main(value: Outcome) -> Outcome:
     return values[0]
 
 
+def disconnect() -> None:
+    """Wait for all processes and close the connection: threads of torch that still run abort a process that exits."""
+    if n_processes() > 1:
+        state = _connect()
+        state.wait_for_everyone()
+        state.destroy_process_group()
+
+
 def is_sharded(model: Any) -> bool:
     """Return whether a model's weights are sharded over processes (FSDP 2)."""
     if n_processes() == 1:

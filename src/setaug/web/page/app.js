@@ -289,8 +289,8 @@ function tellHelp(diagnosis, command) {
   }
   $("scores").replaceChildren(...(rows.children.length ? [head, rows] : []));
   $("advice").replaceChildren(...(diagnosis.advice?.sentences ?? []).map((text) => element("li", text)));
-  $("command").textContent = command ?? "";
-  $("command").hidden = !command;
+  $("train-command").textContent = command ?? "";
+  $("train-command").hidden = !command;
 }
 
 function scoreCells(score) {
@@ -444,7 +444,7 @@ function showCommand() {
   const { size, ...settings } = pairSettings();
   const chosen = { ...state.data.fields, ...settings, "min-pmi": $("pmi").value, "min-ratio": $("ratio").value };
   const options = Object.keys(USUAL).filter((name) => chosen[name] !== USUAL[name]).map((name) => `--${name} ${quoted(chosen[name])}`);
-  $("command").textContent = ["setaug augment", quoted(state.data.name), "-o pairs.jsonl", ...options, ...(size ? [] : ["--no-size"])].join(" ");
+  $("augment-command").textContent = ["setaug augment", quoted(state.data.name), "-o pairs.jsonl", ...options, ...(size ? [] : ["--no-size"])].join(" ");
 }
 
 $("pairs").addEventListener("input", showCommand);
