@@ -68,6 +68,13 @@ _EPOCHS = range(3, 31)
 """As many epochs as that many updates need, within these bounds: small data is read more often."""
 _PATIENCE = 4
 
+
+def default_recipe() -> dict[str, Any]:
+    """Return what the default recipe decides: settings that are not given follow from it."""
+    bounds = [_EPOCHS[0], _EPOCHS[-1]]
+    return {"learning_rates": dict(_RATES), "min_updates": _MIN_UPDATES, "epochs": bounds, "patience": _PATIENCE}
+
+
 _OPENAI = "https://api.openai.com/v1"
 
 WAYS = {

@@ -91,6 +91,7 @@ class Mixture:
         least: int = 1,
         largest: int | None = None,
         ways: Sequence[str] = tuple(WAYS),
+        calibrate: bool = True,
     ) -> tuple["Mixture", float]:
         """Return the mixture with the highest mean F1 of the sets on dev data, and that F1.
 
@@ -103,9 +104,13 @@ class Mixture:
             The probabilities of each model, with the same columns.
         hits, n_true
             Which labels each example has, and how many (they may have labels without a column).
+        calibrate
+            Whether the probabilities of each model are calibrated before they are averaged.
 
         """
-        calibrations = tuple(LogisticCalibration.fit(member.labels, hits) for member in members)
+        calibrations = tuple(
+            LogisticCalibration.fit(member.labels, hits) if calibrate else LogisticCalibration() for member in members
+        )
         calibrated = [
             LabelProbabilities(apply(member.labels), member.sizes)
             for apply, member in zip(calibrations, members, strict=True)

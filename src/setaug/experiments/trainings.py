@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from setaug.settings import PAPER_EPOCHS, TrainingSettings
+from setaug.settings import PAPER_EPOCHS, TrainingSettings, default_recipe
 
 _ALWAYS = (
     "epochs",
@@ -40,6 +40,31 @@ def paper_settings(**changes: Any) -> TrainingSettings:
     return TrainingSettings(**{"epochs": PAPER_EPOCHS, **_unused(), **changes})
 
 
+def row_settings(row: Mapping[str, Any], paper: Mapping[str, Any], common: Mapping[str, Any]) -> TrainingSettings:
+    """Return the settings of a row: by default the paper's, with what all rows have in common.
+
+    Parameters
+    ----------
+    row
+        The settings of the row itself.
+    paper
+        Changes to the paper's settings; a row with the default recipe does not have them.
+    common
+        The settings of all rows.
+
+    Examples
+    --------
+    >>> row_settings({"recipe": "default"}, {"learning_rate": 1e-5}, {"seed": 1}).learning_rate is None
+    True
+    >>> row_settings({}, {"learning_rate": 1e-5}, {"seed": 1}).epochs
+    3
+
+    """
+    if row.get("recipe") == "default":
+        return TrainingSettings(**{**common, **row})
+    return paper_settings(**{**paper, **common, **row})
+
+
 def training_to_cell(training: TrainingSettings) -> dict[str, Any]:
     """Return training settings as a cell keeps them.
 
@@ -50,7 +75,9 @@ def training_to_cell(training: TrainingSettings) -> dict[str, Any]:
 
     """
     unused = _unused()
-    return {name: value for name, value in asdict(training).items() if name in _ALWAYS or value != unused[name]}
+    kept = {name: value for name, value in asdict(training).items() if name in _ALWAYS or value != unused[name]}
+    # What the default recipe decides is a part of the cell: results of other defaults are other results.
+    return kept if training.is_paper else kept | {"defaults": default_recipe()}
 
 
 def training_from_cell(kept: Mapping[str, Any]) -> TrainingSettings:
@@ -62,4 +89,4 @@ def training_from_cell(kept: Mapping[str, Any]) -> TrainingSettings:
     'paper'
 
     """
-    return paper_settings(**kept)
+    return paper_settings(**{name: value for name, value in kept.items() if name != "defaults"})

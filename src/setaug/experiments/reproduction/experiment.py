@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 EXPERIMENTS = {
+    "defaults": "setaug train and setaug predict with default settings, against alternatives, and each part's share",
     "main": "Table 2: set search, classifiers, seq2seq, random orders and SETAUG, with and without size",
     "ablation": "without size, without TSAMPLE, random orders, frequent labels first",
     "reversed": "TSAMPLE's orders reversed",
@@ -39,6 +40,8 @@ LANGUAGE_MODEL = "language-model"
 MODELS = ("encoder-decoder", "encoder", LANGUAGE_MODEL)
 PLAIN = ("tf-idf", "most-frequent")
 """The baselines without a pretrained model and without a seed."""
+PARTS = ("companion", "calibration")
+"""What can be left out when a set is chosen from probabilities."""
 PICTURES = ("orders", "updates")
 """What a score can be plotted over."""
 QUOTED = "none"
@@ -58,6 +61,10 @@ class Row:
     """One of `MODELS`."""
     orders: Mapping[str, Any] = field(default_factory=dict)
     """Parameters of `SetAugmenter`, such as its thresholds."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Training settings. With the default recipe, dev data are used as `setaug train` uses them."""
+    without: str | None = None
+    """A part that is left out when a set is chosen: one of `PARTS`."""
     decoding: Mapping[str, Any] = field(default_factory=dict)
     """Options of ``predict``; by default the paper's: greedy text, or the k best labels."""
     likelihood: Mapping[str, Any] = field(default_factory=dict)
@@ -68,8 +75,10 @@ class Row:
     """The row to compare with; by default the strongest baseline."""
 
     def __post_init__(self) -> None:
-        if self.role not in ROLES or self.model not in MODELS:
-            raise ValueError(f"the row {self.name} has an unknown role or model: {self.role!r}, {self.model!r}.")
+        if self.role not in ROLES or self.model not in MODELS or self.without not in (None, *PARTS):
+            raise ValueError(
+                f"the row {self.name} has an unknown role, model or part: {self.role!r}, {self.model!r}, {self.without!r}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +94,11 @@ class Experiment:
     columns: tuple[str, ...]
     """The scores of the detailed tables."""
     score: str | None = None
-    """The score of the overview; by default that of the data set."""
+    """The score of the overview and of tests; by default that of the data set."""
+    second_score: str | None = None
+    """Another score of the overview, and that of the gain."""
+    n_dev: int | None = None
+    """The number of dev examples that models are given; by default all."""
     relative_to: str | None = None
     """The row that changes in per cent refer to."""
     gain: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from setaug.experiments.reproduction.experiment import PLAIN, QUOTED, Experiment
 from setaug.experiments.reproduction.outputs import commonest_label
 from setaug.experiments.reproduction.results import TITLES, DataResults, RowResults
 from setaug.experiments.trainings import paper_settings
+from setaug.settings import TrainingSettings
 
 _FAIR = ("baseline", "ours", "ablation", "extra")
 """Roles of rows that can be the best."""
@@ -53,11 +54,12 @@ def _overview(experiment: Experiment, found: Sequence[DataResults]) -> Table:
     columns: list[list[str]] = []
     best: dict[int, str] = {}
     for one in found:
-        means, fair = one.means(), one.means(*_FAIR)
-        if fair:
-            best[len(header)] = max(fair, key=fair.__getitem__)
-        header.append(f"{one.data}: {TITLES[one.score]}")
-        columns.append([_spread(one.rows[row.name], one.score) for row in shown])
+        means = one.means()
+        for score in (one.score, *([experiment.second_score] if experiment.second_score else [])):
+            if fair := one.means(*_FAIR, score=score):
+                best[len(header)] = max(fair, key=fair.__getitem__)
+            header.append(f"{one.data}: {TITLES[score]}")
+            columns.append([_spread(one.rows[row.name], score) for row in shown])
         if experiment.relative_to in means:
             header.append("change")
             base = means[experiment.relative_to]
@@ -79,15 +81,16 @@ def _gains(experiment: Experiment, found: Sequence[DataResults]) -> list[str]:
     if not experiment.gain:
         return []
     of, over = experiment.gain["of"], experiment.gain["over"]
+    what = f" in {TITLES[experiment.second_score]}" if experiment.second_score else ""
     notes = []
     for who, values in (
-        ("here", [(one.data, one.means()) for one in found]),
+        ("here", [(one.data, one.means(score=experiment.second_score)) for one in found]),
         ("in the paper", [(one.data, one.paper_values()) for one in found]),
     ):
         gains = {data: 100 * (row[of] / row[over] - 1) for data, row in values if of in row and row.get(over)}
         if gains:
             each = ", ".join(f"{gain:+.0f} % ({data})" for data, gain in gains.items())
-            notes.append(f"{of} over {over}, {who}: {each}; on average {mean(list(gains.values())):+.0f} %.")
+            notes.append(f"{of} over {over}{what}, {who}: {each}; on average {mean(list(gains.values())):+.0f} %.")
     return notes
 
 
@@ -205,10 +208,11 @@ def _by_seed(found: DataResults, name: str) -> str:
     """Return the difference of a row to its reference, by seed."""
     other = found.reference(name)
     first, second = (
-        {cell["seed"]: value for cell, value in zip(one.cells, one.values(found.score), strict=True)}
+        {cell.get("seed"): value for cell, value in zip(one.cells, one.values(found.score), strict=True)}
         for one in (found.rows[other], found.rows[name])
     )
-    changes = [f"{second[seed] - first[seed]:+.1f} (seed {seed})" for seed in first if seed in second]
+    pairs = {seed: (value, second.get(seed, second.get(None))) for seed, value in first.items()}
+    changes = [f"{after - before:+.1f} (seed {seed})" for seed, (before, after) in pairs.items() if after is not None]
     return f"{name}, against {other}: {', '.join(changes)}."
 
 
@@ -236,15 +240,22 @@ def _trainings(found: Sequence[DataResults]) -> list[str]:
     """Return notes on what was trained, and how."""
     default = asdict(paper_settings())
     ways: dict[str, None] = {}
+    recipes = set()
     for cell in (cell for one in found for cell in one.cells if "training" in cell):
         kind = "classifier" if cell["method"] == "classifier" else "writes sets"
-        settings = {name: value for name, value in cell["training"].items() if name in default and name != "seed"}
-        changes = [f"{name} {value}" for name, value in settings.items() if default[name] != value]
+        recipe = cell["training"].get("recipe", "paper")
+        usual = default if recipe == "paper" else asdict(TrainingSettings(recipe=recipe))
+        settings = {name: value for name, value in cell["training"].items() if name in usual and name != "seed"}
+        changes = [f"{name} {value}" for name, value in settings.items() if usual[name] != value]
         ways[", ".join([f"{cell['model']} ({kind})", *changes])] = None
+        recipes.add(recipe)
     if not ways:
         return []
+    trained = "Trained, with what differs from the default: " + "; ".join(ways) + "."
+    if recipes == {"default"}:
+        return [trained]
     return [
-        "Trained, with what differs from the default: " + "; ".join(ways) + ".",
+        trained,
         "Models that write sets are taken as they are after the last epoch; dev data choose the checkpoint, k and "
         "threshold of classifiers, and all there is to choose of TF-IDF, which also reads whole texts where the others "
         "read their beginning.",

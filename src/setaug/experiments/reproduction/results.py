@@ -136,12 +136,12 @@ class DataResults:
         """Whether the paper has any value."""
         return any(one.paper for one in self.rows.values())
 
-    def means(self, *roles: str) -> dict[str, float]:
+    def means(self, *roles: str, score: str | None = None) -> dict[str, float]:
         """Return the mean score over seeds of rows with these roles (default: all)."""
         return {
             name: mean(values)
             for name, one in self.rows.items()
-            if (values := one.values(self.score)) and (not roles or one.row.role in roles)
+            if (values := one.values(score or self.score)) and (not roles or one.row.role in roles)
         }
 
     def paper_values(self) -> dict[str, float]:

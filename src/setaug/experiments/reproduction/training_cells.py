@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -14,12 +15,13 @@ from typing import Any
 from setaug.augmenter import SetAugmenter
 from setaug.datasets import Dataset, load_dataset, parse_name
 from setaug.datasets.entry import choose
+from setaug.examples import Example
 from setaug.experiments.augmenters import augmenter_from_cell, augmenter_to_cell
 from setaug.experiments.cells import Cell, Result, cell_key
 from setaug.experiments.decodings import decoding_from_cell, decoding_to_cell
 from setaug.experiments.reproduction.experiment import LANGUAGE_MODEL, PLAIN, QUOTED, Experiment, Row
 from setaug.experiments.reproduction.most_frequent import MostFrequent
-from setaug.experiments.trainings import paper_settings, training_from_cell, training_to_cell
+from setaug.experiments.trainings import paper_settings, row_settings, training_from_cell, training_to_cell
 from setaug.metrics import evaluate
 from setaug.models.methods import make_model
 from setaug.models.neural.model import fingerprint, paper_rate
@@ -93,7 +95,9 @@ def _load(name: str, data_dir: str | None, download: bool, verify: bool) -> Data
 def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, list[Cell]]:
     """Return the cells of each row on a data set, one per seed; rows that cannot be run have none."""
     splits = setup.load(data).splits
-    known = {"data": data, "digest": _short(" ".join(map(fingerprint, splits.values())))}
+    known: Cell = {"data": data, "digest": _short(" ".join(map(fingerprint, splits.values())))}
+    if experiment.n_dev is not None:
+        known["n_dev"] = experiment.n_dev
     n_train = len(splits["train"])
     return {
         row.name: [
@@ -120,11 +124,12 @@ def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_trai
     if row.method == "classifier":
         # As many pairs of a text and a set as the other methods, which see n + 1 orders of a set per epoch.
         epochs = (row.n_orders + 1) * (paper_settings(**setup.training).epochs or PAPER_EPOCHS)
-        training = paper_settings(**{**rate, "epochs": epochs, **setup.classifier_training, "seed": seed})
-        return {**named, "training": training_to_cell(training), "decoding": {"rule": "top-k", **decoding}}
+        training = row_settings(row.training, {**rate, "epochs": epochs}, {**setup.classifier_training, "seed": seed})
+        decoding = decoding if "choose" in decoding else {"rule": "top-k", **decoding}
+        return {**named, "training": training_to_cell(training), "decoding": decoding}
     orders = {"n_orders": row.n_orders, "with_size": bool(row.size), "random_state": seed, **row.orders}
     augmenter = SetAugmenter(ordering=ordering, **orders)
-    training = paper_settings(**{**rate, **setup.training, "seed": seed})
+    training = row_settings(row.training, rate, {**setup.training, "seed": seed})
     curve = {}
     if experiment.curve:
         n_updates = -(-n_train // training.batch_size) * (training.epochs or PAPER_EPOCHS)
@@ -132,6 +137,9 @@ def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_trai
         curve = {"curve": {"n_dev": experiment.curve["n_dev"]}}
     if row.likelihood:
         decoding = {"likelihood": dict(row.likelihood)}
+    elif row.method != "set-search" and not training.is_paper:
+        decoding = asdict(Decoding(**{"seed": seed, **decoding}))
+        decoding |= {"without": row.without} if row.without else {}
     elif row.method != "set-search":
         if setup.samples is not None and "samples" in decoding:
             decoding["samples"] = setup.samples
@@ -212,23 +220,25 @@ class Trainings:
                 bits = _score_sets(model, dataset, cell)
                 yield {"likelihood": bits, **_took(dataset, seconds, began)}
                 continue
-            predictions = model.predict(dataset.test, **_as_now(cell), **self._prompt_options(cell))
+            chooser = self._without(model, cell, dataset)
+            predictions = chooser.predict(dataset.test, **_as_now(cell), **self._prompt_options(cell))
             times = _took(dataset, seconds, began)
             path = predictions_path(self.folder, cell)
             _write(predictions, path)
             scores = evaluate(dataset.test, predictions, vocabulary=dataset.labels, keyphrases=keyphrases)
             yield {
                 **scores.to_dict(),
-                **_tuned(model, cell),
-                **({"curve": _read_curve(self.model_folder(cell))} if "curve" in cell else {}),
+                **_tuned(chooser, cell),
+                **({"curve": _read_curve(self.model_folder(cell))} if _has_curve(cell) else {}),
                 **times,
                 "predictions": path.relative_to(self.folder).as_posix(),
             }
 
     def _train(self, cell: Cell, dataset: Dataset) -> Any:
         method = cell["method"]
+        given = _dev_of(cell, dataset)
         if method in PLAIN:
-            return _PLAIN[method](**cell["settings"]).fit(dataset.train, dev=dataset.dev)
+            return _PLAIN[method](**cell["settings"]).fit(dataset.train, dev=given)
         path = self._path(cell)
         if "prompt" in cell:
             prompt = {name: value for name, value in cell["prompt"].items() if name != "request"}
@@ -239,13 +249,20 @@ class Trainings:
         training = training_from_cell(cell["training"])
         if method == "classifier":
             classifier = make_model(method, path, training=training)
-            return classifier.fit(dataset.train, dev=dataset.dev, **self._run(cell))
+            return classifier.fit(dataset.train, dev=given, **self._run(cell))
         augmenter = augmenter_from_cell(cell["augmenter"])
         options = {"size": augmenter.with_size, "augmenter": augmenter, "vocabulary": cell["vocabulary"]}
-        options["decoding"] = Decoding(**_as_now(cell)) if "curve" in cell else Decoding(choose="written")
+        if training.is_paper:
+            options["decoding"] = Decoding(**_as_now(cell)) if "curve" in cell else Decoding(choose="written")
+            given = choose(dataset.dev, cell["curve"]["n_dev"]) if "curve" in cell else None
         model = make_model(method, path, training=training, **options)
-        dev = choose(dataset.dev, cell["curve"]["n_dev"]) if "curve" in cell else None
-        return model.fit(dataset.train, dev=dev, **self._run(cell))
+        return model.fit(dataset.train, dev=given, **self._run(cell))
+
+    def _without(self, model: Any, cell: Cell, dataset: Dataset) -> Any:
+        """Return the model of a cell, or a copy of it that chooses sets without a part."""
+        if (part := cell["decoding"].get("without")) is None:
+            return model
+        return copy(model).tune(_dev_of(cell, dataset), companion=part != "companion", calibrate=part != "calibration")
 
     def _run(self, cell: Cell) -> dict[str, Any]:
         """Return how a run is kept; the cells show progress, not each of them."""
@@ -269,9 +286,25 @@ class Trainings:
         return next(model for model in self.setup.models.values() if name_model(model) == cell["model"])
 
 
+def _dev_of(cell: Cell, dataset: Dataset) -> list[Example]:
+    """Return the dev data that the models of an experiment are given."""
+    return choose(dataset.dev, cell["n_dev"]) if "n_dev" in cell else dataset.dev
+
+
+def _has_default_recipe(cell: Cell) -> bool:
+    return cell.get("training", {}).get("recipe") == "default"
+
+
+def _has_curve(cell: Cell) -> bool:
+    """Return whether dev scores are kept by the number of updates: for learning curves, and to choose defaults."""
+    return "curve" in cell or _has_default_recipe(cell)
+
+
 def _as_now(cell: Cell) -> dict[str, Any]:
     """Return the decoding of a cell under the names of today."""
-    decoding: dict[str, Any] = cell["decoding"]
+    decoding: dict[str, Any] = {name: value for name, value in cell["decoding"].items() if name != "without"}
+    if _has_default_recipe(cell):
+        return decoding
     return decoding_from_cell(decoding) if "samples" in decoding else decoding
 
 
@@ -283,6 +316,8 @@ def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
         return {"chosen": {"threshold": model.threshold_, "top_k": model.top_k_}}
     if cell["method"] in PLAIN:
         return {"chosen": {"k": model.k_} if isinstance(model, MostFrequent) else asdict(model.trial_)}
+    if _has_default_recipe(cell):
+        return {name: model.record_[name] for name in ("chosen", "n_updates", "best_f1") if name in model.record_}
     return {}
 
 

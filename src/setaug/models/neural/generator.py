@@ -130,21 +130,64 @@ class SetGenerator(SetModel):
         return record
 
     def _fit_mixture(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
-        """Choose on dev data how sets are chosen, and whether the companion helps; return both scores."""
+        """Fit the companion, and choose on dev data how sets are chosen; return what was chosen."""
         judges = random.Random(self.training.seed).sample(dev, min(len(dev), MAX_JUDGES))
-        labels = list(self.classes_)
-        companion = fit_companion(examples, judges) if self.companion else None
-        own = self.network_.probabilities([example.text for example in judges], self.decoding, n_each=DRAWS)
-        hits, n_true = hits_of(judges, labels)
-        least, largest = min(1, *(len(example.labels) for example in examples)), self.largest_
-        self.mixture_, f1 = Mixture.fit([own], hits, n_true, least=least, largest=largest)
+        self.companion_ = fit_companion(examples, judges) if self.companion else None
+        chosen = self._tune(judges, least=min(1, *(len(example.labels) for example in examples)))
+        if not self._uses_companion:
+            self.companion_ = None
+        return {"chosen": chosen}
+
+    def tune(
+        self,
+        data: Data | Iterable[str],
+        labels: LabelSets | None = None,
+        *,
+        companion: bool = True,
+        calibrate: bool = True,
+    ) -> Self:
+        """Choose again on dev data how sets are chosen from probabilities; `fit` does it at its end.
+
+        Parameters
+        ----------
+        data, labels
+            Dev data, as for `fit`.
+        companion
+            Whether the companion may be used, if there is one; dev data decide how much it counts.
+        calibrate
+            Whether probabilities are calibrated.
+
+        """
+        self._check_fitted()
+        if not self.network_.can_sum(self.decoding):
+            raise ValueError("only models with a closed vocabulary and the constraint have probabilities to tune.")
+        judges = make_examples(data, labels, self.columns_)
+        if not judges:
+            raise DataError("the data to tune with is empty.")
+        least = 1 if self.mixture_ is None else self.mixture_.rule.least
+        chosen = self._tune(judges, least=least, companion=companion, calibrate=calibrate)
+        self.record_ = {**self.record_, "chosen": chosen}
+        return self
+
+    def _tune(
+        self, judges: Sequence[Example], *, least: int, companion: bool = True, calibrate: bool = True
+    ) -> dict[str, Any]:
+        known, texts = list(self.classes_), [example.text for example in judges]
+        own = self.network_.probabilities(texts, self.decoding, n_each=DRAWS)
+        hits, n_true = hits_of(judges, known)
+        how: dict[str, Any] = {"least": least, "largest": self.largest_, "calibrate": calibrate}
+        self.mixture_, f1 = Mixture.fit([own], hits, n_true, **how)
         chosen = {"f1_alone": f1}
-        if companion is not None:
-            both = [own, companion_probabilities(companion, [example.text for example in judges], labels)]
-            mixture, chosen["f1_with_companion"] = Mixture.fit(both, hits, n_true, least=least, largest=largest)
+        if companion and self.companion_ is not None:
+            both = [own, companion_probabilities(self.companion_, texts, known)]
+            mixture, chosen["f1_with_companion"] = Mixture.fit(both, hits, n_true, **how)
             if mixture.weights[1] > 0 and chosen["f1_with_companion"] > f1:
-                self.mixture_, self.companion_ = mixture, companion
-        return {"chosen": chosen | {"n_dev": len(judges), **self.mixture_.to_dict()}}
+                self.mixture_ = mixture
+        return chosen | {"n_dev": len(judges), **self.mixture_.to_dict()}
+
+    @property
+    def _uses_companion(self) -> bool:
+        return self.mixture_ is not None and len(self.mixture_.weights) > 1
 
     @property
     def _written(self) -> dict[str, Any]:
@@ -202,7 +245,7 @@ class SetGenerator(SetModel):
         members = [self.network_.probabilities(texts, decoding, n_each=DRAWS, progress=progress)]
         if self.mixture_ is None:
             return members[0]
-        if self.companion_ is not None:
+        if self.companion_ is not None and self._uses_companion:
             members.append(companion_probabilities(self.companion_, texts, list(self.classes_)))
         return self.mixture_.combine(members)
 
@@ -379,10 +422,10 @@ class SetGenerator(SetModel):
         calibration = None if self.calibration_ is None else self.calibration_.to_dict()
         mixture = None if self.mixture_ is None else self.mixture_.to_dict()
         learnt = {"max_label_tokens": self.network_.max_label_tokens, "calibration": calibration, "mixture": mixture}
-        return learnt | {"companion": self.companion_ is not None}
+        return learnt | {"companion": self._uses_companion}
 
     def _save_beside(self, folder: Path) -> None:
-        if self.companion_ is not None:
+        if self.companion_ is not None and self._uses_companion:
             self.companion_.save(folder / COMPANION)
 
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
