@@ -1,12 +1,13 @@
 """Probabilities of all labels, and sets that are chosen from them, alone and with a companion."""
 
 import json
+from copy import copy
 
 import numpy as np
 import pytest
 
 from setaug.augmenter import SetAugmenter
-from setaug.errors import ModelError
+from setaug.errors import DataError, ModelError
 from setaug.models import SetGenerator, TrainingSettings, load_model
 from setaug.models.companion import companion_probabilities, fit_companion
 from setaug.models.tfidf import TfidfClassifier
@@ -154,3 +155,26 @@ def test_a_damaged_companion_is_refused(tmp_path, content):
 def test_large_data_has_no_companion(monkeypatch):
     monkeypatch.setattr("setaug.models.companion._MAX_FITS", 10)
     assert fit_companion(EXAMPLES, DEV) is None
+
+
+def test_a_model_is_tuned_again_with_or_without_its_parts(chooser, tmp_path):
+    alone = copy(chooser).tune(DEV, companion=False)
+    assert len(alone.mixture_.weights) == 1
+    assert "f1_with_companion" not in alone.record_["chosen"]
+    assert alone.predict_proba(TEXTS) != pytest.approx(chooser.predict_proba(TEXTS))
+    alone.save_pretrained(tmp_path / "alone")
+    assert load_model(tmp_path / "alone").predict(DEV) == alone.predict(DEV)
+    plain = copy(chooser).tune(DEV, calibrate=False)
+    assert [(one.slope, one.shift) for one in plain.mixture_.calibrations] == [(1.0, 0.0)] * len(plain.mixture_.weights)
+    again = copy(alone).tune([example.text for example in DEV], [example.labels for example in DEV])
+    assert again.mixture_.weights == chooser.mixture_.weights
+    assert again.mixture_.rule.way == chooser.mixture_.rule.way
+    assert len(chooser.mixture_.weights) == 2  # the copies left it as it was
+
+
+def test_what_cannot_be_tuned_is_refused(chooser):
+    with pytest.raises(DataError, match="the data to tune with is empty"):
+        chooser.tune([])
+    free = SetGenerator("tiny", vocabulary="open", training=SHORT).fit(EXAMPLES[:24], progress=False)
+    with pytest.raises(ValueError, match="closed vocabulary"):
+        free.tune(DEV)

@@ -76,9 +76,8 @@ class Row:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES or self.model not in MODELS or self.without not in (None, *PARTS):
-            raise ValueError(
-                f"the row {self.name} has an unknown role, model or part: {self.role!r}, {self.model!r}, {self.without!r}."
-            )
+            named = f"{self.role!r}, {self.model!r}, {self.without!r}"
+            raise ValueError(f"the row {self.name} has an unknown role, model or part: {named}.")
 
 
 @dataclass(frozen=True, kw_only=True)
