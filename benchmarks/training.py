@@ -22,9 +22,9 @@ from setaug.models.neural.batches import IGNORED, Item
 from setaug.models.neural.constraint import SetConstraint
 from setaug.models.neural.generator import orders
 from setaug.models.neural.layouts import Causal, Layout, make_layout
-from setaug.models.neural.objectives import ClosedCollator, training_loss
 from setaug.models.neural.pretrained import load_for_generation
 from setaug.models.neural.scratch import train_tokenizer
+from setaug.models.neural.training.objectives import ClosedCollator, training_loss
 from setaug.sample import sample_examples
 
 LIMIT = 120

@@ -151,7 +151,7 @@ def run_all() -> None:
     parser.add_argument("--examples", type=int, default=20_000)
     parser.add_argument("--only", nargs="*", choices=COMMANDS, default=list(COMMANDS))
     options = parser.parse_args()
-    import setaug.models.neural.training  # noqa: F401 - so that a child need not load it again
+    import setaug.models.neural.training.trainer  # noqa: F401 - so that a child need not load it again
 
     with tempfile.TemporaryDirectory() as folder:
         lay_out(Path(folder), 10)

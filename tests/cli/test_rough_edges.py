@@ -75,7 +75,7 @@ def test_a_disk_that_is_full_while_training(kilobytes: int) -> None:
         "import resource, signal, sys\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "from setaug.cli import main\n"
-        "import setaug.models.neural.training\n"
+        "import setaug.models.neural.training.trainer\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({kilobytes} * 1024, {kilobytes} * 1024))\n"
         "sys.exit(main('train few.jsonl --model tiny --epochs 1 -o run'.split()))\n"
     )

@@ -15,7 +15,7 @@ PRELOAD = [  # what a run imports, in part when it needs it
     "setaug.models.neural.classifier",
     "setaug.models.neural.generator",
     "setaug.models.methods",
-    "setaug.models.neural.training",
+    "setaug.models.neural.training.trainer",
     "setaug.orders.kernels",
     "sklearn.metrics",
     "numba.np.arrayobj",
@@ -54,7 +54,7 @@ def _die(*args: Any, **kwargs: Any) -> None:
 
 
 def _at_step(number: int) -> None:
-    from setaug.models.neural.watching import Recorder
+    from setaug.models.neural.training.watching import Recorder
 
     record = Recorder.on_step_end
 
@@ -81,7 +81,7 @@ def _in_checkpoint(number: int) -> None:
 
 
 def _after_checkpoint(number: int) -> None:
-    from setaug.models.neural.training import SetTrainer
+    from setaug.models.neural.training.trainer import SetTrainer
 
     save = SetTrainer._save_checkpoint
 

@@ -9,7 +9,7 @@ from setaug import SetAugmenter
 from setaug.codec import SetCodec
 from setaug.models import SetGenerator, TrainingSettings, make_model
 from setaug.models.neural.constraint import SetConstraint
-from setaug.models.neural.objectives import ClosedCollator, training_loss
+from setaug.models.neural.training.objectives import ClosedCollator, training_loss
 from tests.conftest import EXAMPLES
 from tests.models.test_shared_encoder import layout_of
 from tests.tiny import make_model as make_torch_model

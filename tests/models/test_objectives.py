@@ -10,9 +10,9 @@ from setaug.models import SetGenerator, TrainingSettings, make_model
 from setaug.models.neural.batches import TrainingSet
 from setaug.models.neural.generator import draws, orders
 from setaug.models.neural.layouts import make_layout
-from setaug.models.neural.objectives import training_loss
 from setaug.models.neural.pretrained import add_adapters
-from setaug.models.neural.training import SetTrainer
+from setaug.models.neural.training.objectives import training_loss
+from setaug.models.neural.training.trainer import SetTrainer
 from setaug.sample import sample_examples
 from tests.tiny import make_model as make_torch_model
 from tests.tiny import make_tokenizer

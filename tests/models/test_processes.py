@@ -56,7 +56,7 @@ def test_two_processes_see_the_examples_of_one_and_reach_its_loss(options, place
     for folder in (one, two):
         (folder / "notes").mkdir(parents=True)
     with monkeypatch.context() as patch:
-        from setaug.models.neural.training import SetTrainer
+        from setaug.models.neural.training.trainer import SetTrainer
 
         patch.setattr(SetTrainer, "compute_loss", SetTrainer.compute_loss)
         Note(one / "notes")()

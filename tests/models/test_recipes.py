@@ -6,7 +6,7 @@ import torch
 from setaug import SetClassifier, TrainingSettings
 from setaug.models.neural.classifier import start_at_frequencies
 from setaug.models.neural.pretrained import find_kind
-from setaug.models.neural.training import train
+from setaug.models.neural.training.trainer import train
 from tests.conftest import DEV, EXAMPLES
 from tests.tiny import make_model
 

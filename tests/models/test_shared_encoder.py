@@ -9,9 +9,9 @@ from transformers import BertConfig, EncoderDecoderConfig, EncoderDecoderModel
 
 from setaug.models.neural.batches import IGNORED
 from setaug.models.neural.layouts import make_layout
-from setaug.models.neural.objectives import training_loss
 from setaug.models.neural.pretrained import add_adapters
 from setaug.models.neural.sharing import shared_encoder
+from setaug.models.neural.training.objectives import training_loss
 from tests.tiny import make_model, make_tokenizer
 
 ITEMS = [

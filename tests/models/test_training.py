@@ -18,7 +18,7 @@ from setaug.cli import main
 from setaug.errors import ModelError
 from setaug.models import SetClassifier, SetGenerator, TrainingSettings, load_model, make_model
 from setaug.models.model_folder import MARK, is_whole, last_checkpoint
-from setaug.models.neural.training import SetTrainer
+from setaug.models.neural.training.trainer import SetTrainer
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
 from tests.models.killed import run_killed

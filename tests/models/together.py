@@ -87,7 +87,7 @@ class Note:
 
     def __call__(self) -> None:
         """Listen."""
-        from setaug.models.neural.training import SetTrainer
+        from setaug.models.neural.training.trainer import SetTrainer
 
         compute = SetTrainer.compute_loss
         path = self.folder / f"seen-{os.environ.get('RANK', '0')}"

@@ -144,7 +144,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
-    from setaug.models.neural.processes import disconnect, is_main_process
+    from setaug.models.neural.training.processes import disconnect, is_main_process
     from setaug.vocabulary import joined_label
 
     if options.save_config is not None:
@@ -188,7 +188,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _check_input(options: argparse.Namespace) -> None:
     """Raise if several processes would each read part of a stream."""
-    from setaug.models.neural.processes import n_processes
+    from setaug.models.neural.training.processes import n_processes
 
     for path in (options.input, options.dev):
         is_stream = path == "-" or (path is not None and Path(path).exists() and not Path(path).is_file())

@@ -1,7 +1,7 @@
 """The most frequent labels, whatever the text."""
 
 from setaug import Example
-from setaug.experiments.reproduction.most_frequent import MostFrequent
+from setaug.experiments.reproduction.training_cells import MostFrequent
 
 TRAIN = [Example("", labels) for labels in (["a", "b"], ["a"], ["a", "c"], ["b", "d"])]
 

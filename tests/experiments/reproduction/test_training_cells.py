@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from setaug.errors import ModelError
-from setaug.experiments.augmenters import augmenter_from_cell, augmenter_to_cell
 from setaug.experiments.cells import CELLS
 from setaug.experiments.reproduction.experiment import read_experiment
 from setaug.experiments.reproduction.reproduce import group_cells
@@ -22,7 +21,12 @@ from setaug.experiments.reproduction.training_cells import (
     predictions_path,
     training_key,
 )
-from setaug.experiments.trainings import training_from_cell, training_to_cell
+from setaug.experiments.stored_settings import (
+    augmenter_from_cell,
+    augmenter_to_cell,
+    training_from_cell,
+    training_to_cell,
+)
 from setaug.metrics import evaluate
 from setaug.predictions import read_predictions
 from setaug.settings import Decoding

@@ -11,7 +11,7 @@ from setaug.experiments.reproduction.comparison import N_ROUNDS, PAPER_LEVEL, TE
 from setaug.experiments.reproduction.experiment import PLAIN, QUOTED, Experiment
 from setaug.experiments.reproduction.outputs import commonest_label
 from setaug.experiments.reproduction.results import TITLES, DataResults, RowResults
-from setaug.experiments.trainings import paper_settings
+from setaug.experiments.stored_settings import paper_settings
 from setaug.settings import TrainingSettings
 
 _FAIR = ("baseline", "ours", "ablation", "extra")

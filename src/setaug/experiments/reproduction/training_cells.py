@@ -5,38 +5,75 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
 
 from setaug.augmenter import SetAugmenter
 from setaug.datasets import Dataset, load_dataset, parse_name
 from setaug.datasets.entry import choose
 from setaug.examples import Example
-from setaug.experiments.augmenters import augmenter_from_cell, augmenter_to_cell
 from setaug.experiments.cells import Cell, Result, cell_key
-from setaug.experiments.decodings import decoding_from_cell, decoding_to_cell
 from setaug.experiments.reproduction.experiment import LANGUAGE_MODEL, PLAIN, QUOTED, Experiment, Row
-from setaug.experiments.reproduction.most_frequent import MostFrequent
-from setaug.experiments.trainings import paper_settings, row_settings, training_from_cell, training_to_cell
-from setaug.metrics import evaluate
+from setaug.experiments.stored_settings import (
+    augmenter_from_cell,
+    augmenter_to_cell,
+    decoding_from_cell,
+    decoding_to_cell,
+    paper_settings,
+    row_settings,
+    training_from_cell,
+    training_to_cell,
+)
+from setaug.metrics import evaluate, score_sets
 from setaug.models.methods import make_model
+from setaug.models.neural.classifier import TOP_K
 from setaug.models.neural.model import fingerprint, paper_rate
 from setaug.models.neural.pretrained import load_tokenizer
 from setaug.models.neural.scratch import SHAPES
 from setaug.models.tfidf import TfidfClassifier
+from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction, write_predictions
 from setaug.prompting import Endpoint, PromptedSetModel
 from setaug.prompting.endpoint import Teller
 from setaug.settings import METHODS, PAPER_EPOCHS, SEEDS, Decoding
 
-_PLAIN: dict[str, Any] = {"tf-idf": TfidfClassifier, "most-frequent": MostFrequent}
 METRICS = "metrics.jsonl"
 """The file of a model folder with the losses and the dev scores of its training."""
 _MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*", "*.model", "vocab*", "merges.txt")
+
+
+class MostFrequent(BaseEstimator):  # type: ignore[misc]
+    """The weakest baseline: predicts the k most frequent training labels for each text.
+
+    Examples
+    --------
+    >>> train = [Example("", ["joy", "love"]), Example("", ["joy"])]
+    >>> MostFrequent().fit(train, dev=train).predict(train, k=2)[0].labels
+    ('joy', 'love')
+
+    """
+
+    def fit(self, examples: Iterable[Example], *, dev: Sequence[Example]) -> Self:
+        """Count labels; choose k by the mean F1 of the sets on dev data."""
+        counted = LabelStatistics().update(example.labels for example in examples)
+        self.labels_ = sorted(counted.labels, key=lambda label: (-counted.count(label), label))
+        gold = [example.labels for example in dev]
+        self.k_ = max(TOP_K, key=lambda k: (score_sets(gold, [self.labels_[:k]] * len(gold)).samples_f1, -k))
+        return self
+
+    def predict(self, examples: Iterable[Example], *, k: int | None = None) -> list[Prediction]:
+        """Return the same set for each example."""
+        labels = tuple(self.labels_[: self.k_ if k is None else k])
+        return [Prediction(labels=labels, id=example.id) for example in examples]
+
+
+_PLAIN: dict[str, Any] = {"tf-idf": TfidfClassifier, "most-frequent": MostFrequent}
 
 
 @dataclass(frozen=True, kw_only=True)

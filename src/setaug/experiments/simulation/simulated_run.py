@@ -12,7 +12,6 @@ import numpy as np
 
 from setaug.analysis.likelihood import SetLikelihood
 from setaug.examples import Example
-from setaug.experiments.augmenters import augmenter_from_cell
 from setaug.experiments.cells import Cell, Result
 from setaug.experiments.simulation.design import (
     DECODINGS,
@@ -25,7 +24,7 @@ from setaug.experiments.simulation.design import (
 )
 from setaug.experiments.simulation.perfect_model import perfect_scores, prefix_probability
 from setaug.experiments.simulation.processes import PROCESSES, paired_log2_probability, shuffled
-from setaug.experiments.trainings import paper_settings
+from setaug.experiments.stored_settings import augmenter_from_cell, paper_settings
 from setaug.metrics import score_sets
 from setaug.models.neural.generator import SetGenerator
 from setaug.settings import Decoding

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 import xxhash
-from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+from transformers import (
+    LogitsProcessor,
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
 
 from setaug.decoding.automaton import SetAutomaton, Tokens
 from setaug.decoding.label_sums import LabelTally
@@ -85,8 +91,8 @@ def generate_sets(
     automaton = constraint.automaton
     columns = _Columns(automaton.tokens, len(constraint.tokenizer))
     steps = _Steps(columns.narrow(model), inputs)
-    streams = random_streams(inputs, n_each, seed) if options["do_sample"] else None
-    warpers = make_warpers(options)
+    streams = _random_streams(inputs, n_each, seed) if options["do_sample"] else None
+    warpers = _make_warpers(options)
     pick = partial(_pick, columns=columns, automaton=automaton, warpers=warpers, streams=streams, tally=tally)
     written: list[list[list[int]]] = [[[]] * n_each for _ in range(len(inputs["input_ids"]))]
     live = [_Row(text, list(range(n_each)), [], automaton.start()) for text in range(len(written))]
@@ -144,7 +150,7 @@ def _branch(
     return found, parents
 
 
-def make_warpers(options: dict[str, Any]) -> LogitsProcessorList:
+def _make_warpers(options: dict[str, Any]) -> LogitsProcessorList:
     """Return what ``generate`` does to scores before it samples."""
     warpers = LogitsProcessorList()
     if options.get("temperature", 1.0) != 1.0:
@@ -156,13 +162,54 @@ def make_warpers(options: dict[str, Any]) -> LogitsProcessorList:
     return warpers
 
 
-def random_streams(inputs: Batch, n_each: int, seed: int) -> list[list[Stream]]:
+def _random_streams(inputs: Batch, n_each: int, seed: int) -> list[list[Stream]]:
     """Return the random numbers of each sample: they depend on the text, so that equal texts get equal samples."""
     found = []
     for tokens, mask in zip(inputs["input_ids"].cpu().numpy(), inputs["attention_mask"].cpu().numpy(), strict=True):
         text = xxhash.xxh3_64_intdigest(tokens[mask.astype(bool)].tobytes())
         found.append([Stream(seed, text + sample) for sample in range(n_each)])
     return found
+
+
+def draw_by_text(
+    inputs: Batch, options: dict[str, Any], *, n_each: int, start: int, n_tokens: int, seed: int
+) -> list[LogitsProcessor]:
+    """Return processors that sample as ``generate`` does with these options, with numbers of each text's own.
+
+    They come last; ``generate`` itself then has to sample from the whole distribution, which is one token.
+
+    Parameters
+    ----------
+    inputs
+        The tokens of the texts, and their mask.
+    n_each
+        Consecutive rows of each text.
+    start
+        Number of tokens in a row before the first draw.
+    n_tokens
+        Maximum number of tokens to draw for a row.
+
+    """
+    streams = [stream for each in _random_streams(inputs, n_each, seed) for stream in each]
+    numbers = [[(stream.next() >> 11) / (1 << 53) for _ in range(max(n_tokens, 1))] for stream in streams]
+    return [*_make_warpers(options), _Draws(torch.tensor(numbers, dtype=torch.float64), start)]
+
+
+class _Draws(LogitsProcessor):
+    """Draw each next token by inverting the distribution, so that one number per token is enough."""
+
+    def __init__(self, numbers: torch.Tensor, start: int) -> None:
+        self._numbers, self._start = numbers, start
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return scores that allow the drawn token only."""
+        numbers = self._numbers[:, input_ids.shape[1] - self._start, None].to(scores.device)
+        sums = scores.double().softmax(dim=-1).cumsum(dim=-1)
+        whole = sums[:, -1:].contiguous()
+        # The first token whose sum is above the number; never one without probability, whatever the rounding.
+        drawn = torch.searchsorted(sums, numbers * whole, right=True)
+        drawn = torch.minimum(drawn, torch.searchsorted(sums, whole))
+        return torch.full_like(scores, -torch.inf).scatter_(1, drawn, 0.0)
 
 
 def _pick(

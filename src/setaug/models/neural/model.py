@@ -34,8 +34,8 @@ from setaug.models.model_folder import (
     versions,
 )
 from setaug.models.neural.pretrained import find_kind, quiet
-from setaug.models.neural.processes import by_main, is_main_process, n_processes, whole_weights
 from setaug.models.neural.scratch import SHAPES
+from setaug.models.neural.training.processes import by_main, is_main_process, n_processes, whole_weights
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 from setaug.progress import chosen_progress
@@ -305,7 +305,7 @@ class SetModel(SetEstimator):
 
 
 def _run_trainer(*args: Any, **options: Any) -> dict[str, Any]:
-    from setaug.models.neural.training import train  # seconds, which a model that only predicts need not wait
+    from setaug.models.neural.training.trainer import train  # seconds, which a model that only predicts need not wait
 
     return train(*args, **options)
 

@@ -20,13 +20,12 @@ from setaug.errors import DataError
 from setaug.examples import Example, Skipped, check_labels, shown
 from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, evaluating, on_device
 from setaug.models.neural.constraint import SetConstraint
-from setaug.models.neural.draws import draw_by_text
-from setaug.models.neural.generation import SHARING, can_generate, generate_sets
+from setaug.models.neural.generation import SHARING, can_generate, draw_by_text, generate_sets
 from setaug.models.neural.layouts import Layout, make_layout
-from setaug.models.neural.objectives import ClosedCollator, training_loss
 from setaug.models.neural.pretrained import add_adapters, load_for_generation
-from setaug.models.neural.processes import is_sharded
 from setaug.models.neural.scratch import SHAPES, scratch_generator, train_tokenizer
+from setaug.models.neural.training.objectives import ClosedCollator, training_loss
+from setaug.models.neural.training.processes import is_sharded
 from setaug.predictions import Prediction
 from setaug.settings import Decoding, Progress, TrainingSettings
 

@@ -16,8 +16,8 @@ from transformers.trainer_callback import PrinterCallback, TrainerState
 from setaug.errors import ModelError
 from setaug.models.model_folder import last_checkpoint, mark_whole, reading_checkpoint, writing
 from setaug.models.neural.batches import IGNORED, Batch, LengthGroups, Shares
-from setaug.models.neural.processes import from_main, shard_as_one_group
-from setaug.models.neural.watching import Recorder, find_best, reporters
+from setaug.models.neural.training.processes import from_main, shard_as_one_group
+from setaug.models.neural.training.watching import Recorder, find_best, reporters
 from setaug.settings import PRECISIONS, Progress, TrainingSettings
 
 _N_LEARNT = "n_learnt"

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from setaug import SetAugmenter
-from setaug.experiments.augmenters import augmenter_from_cell, augmenter_to_cell
+from setaug.experiments.stored_settings import augmenter_from_cell, augmenter_to_cell
 
 RESULTS = Path(__file__).parent.parent.parent / "results" / "cells.jsonl"
 

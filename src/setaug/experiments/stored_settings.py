@@ -1,13 +1,18 @@
-"""Training settings as cells keep them, so that results measured earlier are found.
+"""Settings as cells keep them, so that results measured earlier are found.
 
-Settings that are younger than the first results are kept only where they are in use.
+- Training settings that are younger than the first results are kept only where they are in use.
+- ``with_size`` is kept as ``size``, and the written form only if it is not the default.
+- Decodings name the choice that samples would have, also where none are drawn and the set is the one that the model
+  writes.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from setaug.settings import PAPER_EPOCHS, TrainingSettings, default_recipe
+from setaug.augmenter import SetAugmenter
+from setaug.registry import DEFAULT_FORM
+from setaug.settings import PAPER_EPOCHS, Decoding, TrainingSettings, default_recipe
 
 _ALWAYS = (
     "epochs",
@@ -29,6 +34,8 @@ _ALWAYS = (
 )
 _UNUSED: dict[str, Any] = {"recipe": "paper"}
 """Values of younger settings with which training is what it was without them, where those are not the defaults."""
+_OLD_CHOICES = {"vote": "threshold"}
+"""Ways by the names that cells keep."""
 
 
 def _unused() -> dict[str, Any]:
@@ -90,3 +97,56 @@ def training_from_cell(kept: Mapping[str, Any]) -> TrainingSettings:
 
     """
     return paper_settings(**{name: value for name, value in kept.items() if name != "defaults"})
+
+
+def augmenter_to_cell(augmenter: SetAugmenter) -> dict[str, Any]:
+    """Return the parameters of an augmenter as a cell keeps them.
+
+    Examples
+    --------
+    >>> augmenter_to_cell(SetAugmenter(with_size=False))["size"]
+    False
+
+    """
+    params = {"size" if name == "with_size" else name: value for name, value in augmenter.get_params().items()}
+    if params["written_as"] == DEFAULT_FORM:
+        del params["written_as"]
+    return params
+
+
+def augmenter_from_cell(kept: Mapping[str, Any]) -> SetAugmenter:
+    """Return the augmenter that a cell describes.
+
+    Examples
+    --------
+    >>> augmenter_from_cell({"size": False, "n_orders": 1}).with_size
+    False
+
+    """
+    return SetAugmenter(**{"with_size" if name == "size" else name: value for name, value in kept.items()})
+
+
+def decoding_to_cell(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return decoding settings as a cell keeps them.
+
+    Examples
+    --------
+    >>> decoding_to_cell({"samples": 4, "choose": "vote"})["choose"], decoding_to_cell({})["choose"]
+    ('vote', 'expected-f1')
+
+    """
+    choose = given.get("choose", "expected-f1")
+    return asdict(Decoding(**{**given, "choose": _OLD_CHOICES.get(choose, choose)})) | {"choose": choose}
+
+
+def decoding_from_cell(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the decoding settings that a cell describes.
+
+    Examples
+    --------
+    >>> decoding_from_cell({"samples": 0, "choose": "expected-f1"})["choose"]
+    'written'
+
+    """
+    choose = kept.get("choose", "expected-f1")
+    return {**kept, "choose": _OLD_CHOICES.get(choose, choose) if kept.get("samples") else "written"}

@@ -1,0 +1,1 @@
+"""The Trainer, its losses, what it reports, and training over several processes."""
