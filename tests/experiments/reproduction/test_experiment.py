@@ -26,7 +26,7 @@ def test_files_hold_together(name: str) -> None:
     assert len(set(names)) == len(names)
     assert all(str(parse_name(data)) == data for data in experiment.data)
     assert set(experiment.columns) <= TITLES.keys()
-    assert experiment.score is None or experiment.score in TITLES
+    assert {experiment.score, experiment.second_score} <= {None, *TITLES}
     assert experiment.relative_to is None or experiment.relative_to in names
     assert {row.against for row in experiment.rows} <= {None, *names}
     assert set(experiment.gain.values()) <= set(names)
