@@ -73,11 +73,11 @@ def test_the_scores_that_are_tested_can_be() -> None:
 
 
 def test_there_is_no_other_experiment() -> None:
-    with pytest.raises(ValueError, match=r"experiment must be one of main, .*, got 'mian'"):
+    with pytest.raises(ValueError, match=r"experiment must be one of defaults, main, .*, got 'mian'"):
         read_experiment("mian")
 
 
-@pytest.mark.parametrize("wrong", [{"role": "winner"}, {"model": "decoder"}])
+@pytest.mark.parametrize("wrong", [{"role": "winner"}, {"model": "decoder"}, {"without": "luck"}])
 def test_rows_that_make_no_sense_are_refused(wrong: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="the row a has an unknown role or model"):
+    with pytest.raises(ValueError, match="the row a has an unknown role, model or part"):
         Row(name="a", method="setaug", **wrong)  # type: ignore[arg-type]
