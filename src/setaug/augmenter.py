@@ -147,7 +147,7 @@ class SetAugmenter:
         Parameters
         ----------
         data, labels
-            Examples, rows (a Hugging Face data set) or a table (a data frame); or texts, and their label sets or
+            Examples, rows (a Hugging Face dataset) or a table (a data frame); or texts, and their label sets or
             indicator matrix. They may differ from those of `fit`; unknown labels have no edges.
         carry
             Fields of a row to copy to its pairs.

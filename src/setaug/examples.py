@@ -1,4 +1,4 @@
-"""Examples, texts with labels, and their sources: JSONL, CSV, TSV, Parquet or Hugging Face data sets.
+"""Examples, texts with labels, and their sources: JSONL, CSV, TSV, Parquet or Hugging Face datasets.
 
 Rows are streamed, so memory does not grow with their number.
 """
@@ -189,7 +189,7 @@ class Table(Protocol):
 
 
 Data: TypeAlias = Iterable[Example] | Iterable[Mapping[str, Any]] | Mapping[str, Any] | Table
-"""Examples or rows; a data frame, a mapping of columns or a Hugging Face data set."""
+"""Examples or rows; a data frame, a mapping of columns or a Hugging Face dataset."""
 LabelSets: TypeAlias = Any
 """Label sets: a list or column of collections of labels, or an indicator matrix (array, sparse array, data frame)."""
 
@@ -197,7 +197,7 @@ LabelSets: TypeAlias = Any
 def as_examples(data: Any, columns: Columns | None = None, *, labels: LabelSets | None = None) -> Iterator[Example]:
     """Yield examples from examples, rows (any mappings), a Hugging Face ``Dataset``, a data frame or columns.
 
-    Class labels that a data set stores as numbers become names; other numbers become strings, with a warning.
+    Class labels that a dataset stores as numbers become names; other numbers become strings, with a warning.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ class LabelReader:
 
     @classmethod
     def of(cls, data: object, columns: Columns) -> "LabelReader":
-        """Return the reader for a data set: its features may name its class labels."""
+        """Return the reader for a dataset: its features may name its class labels."""
         return cls(_class_names(data, columns.labels) or columns.names)
 
     def row(self, row: Mapping[str, Any], column: str) -> Mapping[str, Any]:
@@ -345,7 +345,7 @@ def _are_strings(labels: Iterable[Any]) -> bool:
 
 
 def _class_names(data: object, column: str) -> list[str] | None:
-    """Look up the names of the class labels (``List(ClassLabel(...))``) of a data set, or of one of its columns."""
+    """Look up the names of the class labels (``List(ClassLabel(...))``) of a dataset, or of one of its columns."""
     features = getattr(data, "features", None)
     feature = features.get(column) if isinstance(features, Mapping) else features
     return getattr(getattr(feature, "feature", None), "names", None)

@@ -32,7 +32,7 @@ def is_frame(data: Any) -> bool:
 def _zipped(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, values in columns.items():
         if hasattr(values, "column_names"):
-            raise TypeError(f"expected one data set, got a mapping of splits; choose one, such as data[{name!r}].")
+            raise TypeError(f"expected one dataset, got a mapping of splits; choose one, such as data[{name!r}].")
         if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
             raise TypeError(
                 f"expected columns, got {type(values).__name__} for {name!r}; put a single row into a list."

@@ -65,7 +65,7 @@ def test_all_data_sets_make_the_papers_table(folder: Path, capfd: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["imdb"], "unknown data set 'imdb'; use one of go-emotions, ufet, reuters, kp20k"),
+        (["imdb"], "unknown dataset 'imdb'; use one of go-emotions, ufet, reuters, kp20k"),
         (["ufet[min0]"], "ufet has no filter 'min0'"),
         (["ufet", "--data-dir", "."], "cannot write to out.jsonl: it is a file; name a folder"),
         (["ufet", "-o", "sets"], "ufet needs the folder of its files (--data-dir, data_dir)"),

@@ -18,9 +18,9 @@ MODEL = ["--model", "some/bart"]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["main", *MODEL], "give the folder of the data sets (--data-dir), or download them (--download)."),
+        (["main", *MODEL], "give the folder of the datasets (--data-dir), or download them (--download)."),
         (["main", "--data-dir", "data"], "give an encoder-decoder to train"),
-        (["main", *MODEL, "--data-dir", "data", "--data", "imdb"], "unknown data set 'imdb'"),
+        (["main", *MODEL, "--data-dir", "data", "--data", "imdb"], "unknown dataset 'imdb'"),
         (
             ["main", *MODEL, "--data-dir", "data", "--data", "kp20k"],
             "main needs closed labels; use go-emotions, ufet, reuters.",

@@ -1,4 +1,4 @@
-"""The hub's data sets, played by local folders with the same files and columns."""
+"""The hub's datasets, played by local folders with the same files and columns."""
 
 import json
 import sys
@@ -105,5 +105,5 @@ def test_what_the_hub_does_not_have_must_be_got_by_hand(name: str) -> None:
 
 def test_downloading_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match=r"Downloading data sets needs .* pip install 'setaug\[hub\]'"):
+    with pytest.raises(MissingExtraError, match=r"Downloading datasets needs .* pip install 'setaug\[hub\]'"):
         load_dataset("kp20k", download=True)

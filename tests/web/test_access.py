@@ -119,7 +119,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(guarded: Server) -> None:
 def test_only_so_many_files_are_held_and_the_sample_stays(guarded: Server) -> None:
     sample = guarded.json("/api/sample", b"", headers=MINE)["id"]
     keys = [guarded.json("/api/datasets", LINE, headers=MINE)["id"] for _ in range(4)]
-    assert "no such data set" in guarded.refused(404, f"/api/datasets/{keys[0]}/graph", headers=MINE)
+    assert "no such dataset" in guarded.refused(404, f"/api/datasets/{keys[0]}/graph", headers=MINE)
     assert guarded.json(f"/api/datasets/{keys[1]}/graph", headers=MINE)["labels"] == []
     guarded.json("/api/datasets", LINE * 32, headers=MINE)  # 992 bytes: there is room for no other
     guarded.refused(404, f"/api/datasets/{keys[3]}/graph", headers=MINE)

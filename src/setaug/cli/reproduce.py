@@ -1,4 +1,4 @@
-"""The paper's tables and figures, run on its data sets with a model of your choice.
+"""The paper's tables and figures, run on its datasets with a model of your choice.
 
 A cell of a table is one training run with a seed and a decoding. Finished cells are stored in cells.jsonl and never run
 again: run the same command to continue after an interrupt. Tables are written as Markdown and HTML, next to the
@@ -55,10 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", default="results", metavar="FOLDER", help="the output folder [results]")
     add = parser.add_argument_group("data").add_argument
-    add("--data-dir", metavar="DIR", help="the folder of the data sets (see setaug data --help)")
-    names = "data sets, as in setaug data: ufet[min2,train600] [those of the experiment]"
+    add("--data-dir", metavar="DIR", help="the folder of the datasets (see setaug data --help)")
+    names = "datasets, as in setaug data: ufet[min2,train600] [those of the experiment]"
     add("--data", nargs="+", default=[], metavar="NAME", help=names)
-    add("--download", action="store_true", help="download data sets from the Hugging Face hub")
+    add("--download", action="store_true", help="download datasets from the Hugging Face hub")
     add("--no-verify", action="store_true", help="do not verify the checksums of the files")
     group = parser.add_argument_group("models and training")
     add = group.add_argument
@@ -130,7 +130,7 @@ def _names(options: argparse.Namespace) -> list[str]:
     if options.report and options.dry_run:
         raise UsageError("--report and --dry-run exclude each other.")
     if options.data_dir is None and not options.download:
-        raise UsageError("give the folder of the data sets (--data-dir), or download them (--download).")
+        raise UsageError("give the folder of the datasets (--data-dir), or download them (--download).")
     if options.model is None and not set(names) <= {GRAPHS, FEW_SHOT}:
         raise UsageError("give an encoder-decoder to train: --model facebook/bart-base, for example.")
     if options.llm is None and FEW_SHOT in names:
@@ -185,7 +185,7 @@ def _prompts(options: argparse.Namespace) -> "Prompts":
 
 
 def _data_of(name: str, given: list[str], *, is_only: bool) -> list[str]:
-    """Return the data sets for an experiment: its own, or those given whose kind of labels fits."""
+    """Return the datasets for an experiment: its own, or those given whose kind of labels fits."""
     from setaug.datasets.registry import DATASETS, parse_name
 
     if not given:

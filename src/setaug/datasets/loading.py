@@ -1,4 +1,4 @@
-"""Loading a data set by name, from its authors' files or from the Hugging Face hub."""
+"""Loading a dataset by name, from its authors' files or from the Hugging Face hub."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from setaug.examples import shown
 def load_dataset(
     name: str, data_dir: str | Path | None = None, *, download: bool = False, verify: bool = True
 ) -> Dataset:
-    """Load a data set from the files that its authors distribute.
+    """Load a dataset from the files that its authors distribute.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def load_dataset(
         kind (keyphrases: ``present``, ``absent``), and the form of its texts (``ufet[span]``). Filters of the kind are
         applied first, then min, train and test.
     data_dir
-        The folder of the data set, or its parent.
+        The folder of the dataset, or its parent.
     download
         Download it from the Hugging Face hub instead (needs ``datasets``).
     verify
@@ -46,7 +46,7 @@ def load_dataset(
 
 
 def _download(entry: DatasetEntry) -> Dataset:
-    """Download a data set from the hub, or read it from the hub's cache."""
+    """Download a dataset from the hub, or read it from the hub's cache."""
     by_hand = f"download the files from {entry.distribution.origin} and name their folder (--data-dir, data_dir)."
     if entry.hub is None:
         available = " and ".join(name for name, one in DATASETS.items() if one.hub)
@@ -56,7 +56,7 @@ def _download(entry: DatasetEntry) -> Dataset:
     try:
         import datasets
     except ImportError:
-        raise MissingExtraError("Downloading data sets", "hub") from None
+        raise MissingExtraError("Downloading datasets", "hub") from None
     try:
         found: Mapping[str, Any] = datasets.load_dataset(entry.hub.repository, **entry.hub.arguments)
         splits = [found[split] for split in ("train", "validation", "test")]
@@ -81,7 +81,7 @@ def _check_ids(dataset: Dataset) -> Dataset:
 
 
 def select(dataset: Dataset, variant: Variant) -> Dataset:
-    """Return the part of a data set that a variant names."""
+    """Return the part of a dataset that a variant names."""
     splits = dataset.splits
     if variant.label_filter:
         keep = variant.entry.kind.filters[variant.label_filter].keep

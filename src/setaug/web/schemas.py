@@ -34,7 +34,7 @@ class Joined(BaseModel):
 
 
 class About(BaseModel):
-    """A data set."""
+    """A dataset."""
 
     id: str
     name: str

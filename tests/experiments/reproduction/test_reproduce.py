@@ -174,7 +174,7 @@ def test_a_report_of_nothing_is_refused(setup: Setup, tmp_path: Path) -> None:
     report("size", setup, tmp_path)
     before = (tmp_path / "size.md").read_text()
     other = replace(setup, training={"epochs": 9})
-    with pytest.raises(FileError, match=r"has no result of size with these data sets, models and settings"):
+    with pytest.raises(FileError, match=r"has no result of size with these datasets, models and settings"):
         run_experiment("size", other, tmp_path, data=["go-emotions"], only_report=True)
     assert (tmp_path / "size.md").read_text() == before
 

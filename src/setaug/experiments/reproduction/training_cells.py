@@ -75,7 +75,7 @@ class Setup:
     prompts: Prompts = field(default_factory=Prompts)
 
     def load(self, name: str) -> Dataset:
-        """Load a data set, once per process."""
+        """Load a dataset, once per process."""
         return _load(name, self.data_dir, self.download, self.verify)
 
     def check_models(self) -> None:
@@ -91,7 +91,7 @@ def _load(name: str, data_dir: str | None, download: bool, verify: bool) -> Data
 
 
 def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, list[Cell]]:
-    """Return the cells of each row on a data set, one per seed; rows that cannot be run have none."""
+    """Return the cells of each row on a dataset, one per seed; rows that cannot be run have none."""
     splits = setup.load(data).splits
     known = {"data": data, "digest": _short(" ".join(map(fingerprint, splits.values())))}
     n_train = len(splits["train"])

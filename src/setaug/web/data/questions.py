@@ -1,4 +1,4 @@
-"""Questions about a data set, answered in JSON. They run in a process that keeps what it has read in memory."""
+"""Questions about a dataset, answered in JSON. They run in a process that keeps what it has read in memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ _EXAMPLE, _LABEL, _PAIR = 160, 200, 24
 _MOST_COMMAS = 8
 """Commas in a label that is typed."""
 _INSPECTIONS = 8
-"""Answers that are kept of each data set."""
+"""Answers that are kept of each dataset."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Contents:
 
 
 class TooLarge(Exception):  # noqa: N818 - it is no error
-    """A data set that is for another process."""
+    """A dataset that is for another process."""
 
 
 _contents: dict[Source, Contents] = {}
