@@ -153,7 +153,7 @@ MISTAKES = [
     ("{generator} dev.jsonl --engine ray", "--engine ray writes shards; add --shards 16"),
     ("{generator} dev.jsonl --size-is -1", "size_is must be an integer of at least 0, got -1."),
     ("{generator} dev.jsonl --min-size 3 --max-size 2", "max_size 2 is below min_size 3."),
-    ("{generator} dev.jsonl --no-constrain --size-is 2", "size_is, min_size and max_size need the constraint."),
+    ("{generator} dev.jsonl --no-constrain --size-is 2", "size_is, min_size and max_size require the constraint."),
     ("{generator} dev.jsonl --temperature 0", "temperature must be from 0.001 to 1000, got 0.0."),
     ("{generator} dev.jsonl --samples -1", "samples must be"),
     ("{generator} dev.jsonl --top-p 2", "top_p and threshold must be from 0 to 1"),

@@ -205,7 +205,7 @@ def test_answers_lie_beside_an_output_that_is_named_by_an_address(server: ModelS
         (["--request", '{"messages": []}'], 'the field "messages" of a request cannot be chosen by hand'),
         (["--vocabulary", "missing.txt"], "there is no file missing.txt"),
         (["--template", "no text"], "template must hold {text} exactly once"),
-        (["--base-url", "localhost"], "base_url must be an address"),
+        (["--base-url", "localhost"], "base_url must be a URL"),
         (["--concurrency", "0"], "concurrency must be"),
         (["-o", "sets.tsv.gz"], "the output is JSON lines, but the suffix of sets.tsv.gz is that of another format"),
         (["--train", "missing.jsonl"], "cannot read missing.jsonl"),

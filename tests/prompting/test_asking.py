@@ -345,7 +345,7 @@ def test_a_key_from_a_file_of_another_system_works(
 def test_a_key_that_cannot_be_one_is_not_shown(key: str, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     model = PromptedSetModel("any", endpoint=Endpoint(base_url=relay.url)).fit(TRAIN)
-    with pytest.raises(EndpointError, match="OPENAI_API_KEY holds no key") as caught:
+    with pytest.raises(EndpointError, match="OPENAI_API_KEY is not a valid key") as caught:
         model.predict(TEXTS[:1])
     assert "sk-" not in str(caught.value)
     assert relay.asked == []

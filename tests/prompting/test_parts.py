@@ -221,9 +221,9 @@ def test_bad_parameters_are_refused(options: dict[str, object], message: str) ->
         ({"concurrency": 0}, "concurrency must be"),
         ({"max_retries": -1}, "max_retries must be"),
         ({"timeout": 0}, "timeout must be above 0"),
-        ({"base_url": "localhost:8000"}, "base_url must be an address"),
-        ({"base_url": "http://localhost:port/v1"}, "base_url must be an address"),
-        ({"base_url": "http:///v1"}, "base_url must be an address"),
+        ({"base_url": "localhost:8000"}, "base_url must be a URL"),
+        ({"base_url": "http://localhost:port/v1"}, "base_url must be a URL"),
+        ({"base_url": "http:///v1"}, "base_url must be a URL"),
     ],
 )
 def test_bad_endpoints_are_refused(options: dict[str, object], message: str) -> None:

@@ -115,14 +115,14 @@ def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> Non
 
 def add_fields(group: argparse._ArgumentGroup) -> None:
     """Add the fields of texts and labels in a file."""
-    group.add_argument("--text-field", metavar="NAME", help="field of the text [that of the model, or text]")
+    group.add_argument("--text-field", metavar="NAME", help="field of the text [the model's, or text]")
     group.add_argument(
-        "--labels-field", metavar="NAME", help="field of the list of labels [that of the model, or labels]"
+        "--labels-field", metavar="NAME", help="field of the list of labels [the model's, or labels]"
     )
     group.add_argument(
         "--delimiter",
         metavar="TEXT",
-        help="separator of the labels in a CSV or TSV cell [that of the model, or ;]",
+        help="separator of the labels in a CSV or TSV cell [the model's, or ;]",
     )
     group.add_argument(
         "--input-kind",
