@@ -20,7 +20,7 @@ SEEDS = (15143, 27122, 999888)
 """The paper's seeds."""
 
 PAPER_MODEL = "facebook/bart-base"
-"""The smaller of the paper's models that are fine-tuned, on the Hugging Face hub."""
+"""The smaller of the paper's models that are fine-tuned, on the Hugging Face Hub."""
 
 PRECISIONS: dict[str, dict[str, Any]] = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
 """Numeric precisions, and the arguments of transformers' Trainer that select them."""

@@ -72,7 +72,7 @@ def test_all_data_sets_make_the_papers_table(folder: Path, capfd: pytest.Capture
         (["ufet", "-o", "sets", "--data-dir", "."], "Ultra-Fine Entity Typing is not in .; expected train.json"),
         (["ufet", "-o", "sets", "--data-dir", "nowhere"], "there is no folder nowhere; expected train.json"),
         (["ufet", "-o", "sets", "--data-dir", ".", "--download"], "not both"),
-        (["ufet", "-o", "sets", "--download"], "is not available on the Hugging Face hub"),
+        (["ufet", "-o", "sets", "--download"], "is not available on the Hugging Face Hub"),
         (["go-emotions", "-o", "sets", "--data-dir", "goemotions"], "skip the check with --no-verify"),
         (
             ["go-emotions[train9]", "-o", "sets", "--data-dir", "goemotions", "--no-verify"],

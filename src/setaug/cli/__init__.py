@@ -24,7 +24,7 @@ COMMANDS = {
     "predict": "predict the set of each text with a trained model",
     "prompt": "predict the set of each text with a language model and a few-shot prompt",
     "score": "likelihood of the true sets under a trained model, over all orders",
-    "push": "push a trained model to the Hugging Face hub",
+    "push": "push a trained model to the Hugging Face Hub",
     "combine": "combine the predictions of several models",
     "evaluate": "score predictions against the true sets",
     "compare": "test whether the difference between two models is significant",

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading")
     group.add_argument("--data-dir", metavar="DIR", help="the folder of the dataset, or its parent")
     on_hub = " or ".join(name for name, entry in DATASETS.items() if entry.hub)
-    group.add_argument("--download", action="store_true", help=f"download {on_hub} from the Hugging Face hub instead")
+    group.add_argument("--download", action="store_true", help=f"download {on_hub} from the Hugging Face Hub instead")
     group.add_argument("--no-verify", action="store_true", help="do not verify the checksums of the files")
     group = parser.add_argument_group("output")
     group.add_argument("--stats", action="store_true", help="print statistics beside the paper's (default without -o)")

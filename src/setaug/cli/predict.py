@@ -48,7 +48,7 @@ _NAMES = {"name": "decoding", "constrained": "constrain", "n_beams": "beams"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the hub")
+    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the Hub")
     add_input(parser, are_many=True)
     group = parser.add_argument_group("output")
     group.add_argument(

@@ -1,4 +1,4 @@
-"""Push a trained model to the Hugging Face hub.
+"""Push a trained model to the Hugging Face Hub.
 
 The repository is created if there is none. Only the files of the model are pushed: weights, tokenizer, settings, label
 statistics and the model card (README.md), which may be edited before. Log in first: hf auth login, or HF_TOKEN.
@@ -22,7 +22,7 @@ INTERRUPTED = "the same command pushes what is missing"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train")
-    parser.add_argument("name", metavar="NAME", help="name on the hub: org/name")
+    parser.add_argument("name", metavar="NAME", help="name on the Hub: org/name")
     parser.add_argument(
         "--private",
         action=argparse.BooleanOptionalAction,

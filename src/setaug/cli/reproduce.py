@@ -58,11 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data-dir", metavar="DIR", help="the folder of the datasets (see setaug data --help)")
     names = "datasets, as in setaug data: ufet[min2,train600] [those of the experiment]"
     add("--data", nargs="+", default=[], metavar="NAME", help=names)
-    add("--download", action="store_true", help="download datasets from the Hugging Face hub")
+    add("--download", action="store_true", help="download datasets from the Hugging Face Hub")
     add("--no-verify", action="store_true", help="do not verify the checksums of the files")
     group = parser.add_argument_group("models and training")
     add = group.add_argument
-    add("--model", metavar="NAME", help="the model that writes: a name on the hub, a folder, or tiny (from scratch)")
+    add("--model", metavar="NAME", help="the model that writes: a name on the Hub, a folder, or tiny (from scratch)")
     add(
         "--encoder", metavar="NAME", help="the encoder of the multi-label baseline [without it, these rows are skipped]"
     )

@@ -61,7 +61,7 @@ def INTERRUPTED(options: argparse.Namespace) -> str:  # noqa: N802 (read by its 
 
 
 _NO_MODEL = (
-    f"--model is missing; name a model on the Hugging Face hub (the paper's: {PAPER_MODEL}), a folder, or a small "
+    f"--model is missing; name a model on the Hugging Face Hub (the paper's: {PAPER_MODEL}), a folder, or a small "
     "one from scratch, without a download: tiny, mini, tiny-causal."
 )
 _NAMES = {"lora_rank": "lora"}
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="an encoder-decoder or causal model on the Hugging Face hub, a folder, or a model from scratch (no "
+        help="an encoder-decoder or causal model on the Hugging Face Hub, a folder, or a model from scratch (no "
         "download): tiny, mini or base-from-scratch, each optionally with the suffix -no-positions, tiny-causal or "
         "mini-causal (required)",
     )

@@ -43,7 +43,7 @@ class DatasetStatistics:
 
 @dataclass(frozen=True, kw_only=True)
 class Hub:
-    """A dataset on the Hugging Face hub."""
+    """A dataset on the Hugging Face Hub."""
 
     repository: str
     arguments: Mapping[str, Any]

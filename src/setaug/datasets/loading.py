@@ -1,4 +1,4 @@
-"""Loading a dataset by name, from its authors' files or from the Hugging Face hub."""
+"""Loading a dataset by name, from its authors' files or from the Hugging Face Hub."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ def load_dataset(
     data_dir
         The folder of the dataset, or its parent.
     download
-        Download it from the Hugging Face hub instead (needs ``datasets``).
+        Download it from the Hugging Face Hub instead (needs ``datasets``).
     verify
         Whether to verify the checksums of the files. KP20k has several distributions and no checksums.
 
@@ -46,12 +46,12 @@ def load_dataset(
 
 
 def _download(entry: DatasetEntry) -> Dataset:
-    """Download a dataset from the hub, or read it from the hub's cache."""
+    """Download a dataset from the Hub, or read it from the Hub's cache."""
     by_hand = f"download the files from {entry.distribution.origin} and name their folder (--data-dir, data_dir)."
     if entry.hub is None:
         available = " and ".join(name for name, one in DATASETS.items() if one.hub)
         raise FileError(
-            f"{entry.distribution.title} is not available on the Hugging Face hub, only {available}; {by_hand}"
+            f"{entry.distribution.title} is not available on the Hugging Face Hub, only {available}; {by_hand}"
         )
     try:
         import datasets
@@ -63,7 +63,7 @@ def _download(entry: DatasetEntry) -> Dataset:
     except Exception as error:  # from many libraries: no network, no such repository, no space, changed files
         why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise FileError(
-            f"cannot download {entry.hub.repository} from the Hugging Face hub ({why}); {by_hand}"
+            f"cannot download {entry.hub.repository} from the Hugging Face Hub ({why}); {by_hand}"
         ) from None
     return entry.hub.convert(splits, entry.hub.repository)
 

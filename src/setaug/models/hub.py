@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub: found by name, downloaded into its cache, and pushed. Nothing here needs torch."""
+"""Models on the Hugging Face Hub: found by name, downloaded into its cache, and pushed. Nothing here needs torch."""
 
 import re
 import sys
@@ -20,7 +20,7 @@ _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
 def is_hub_name(name: str) -> bool:
-    """Return whether a name looks like one of the hub: ``org/name``, or ``org/name@revision``.
+    """Return whether a name looks like one of the Hub: ``org/name``, or ``org/name@revision``.
 
     Examples
     --------
@@ -32,22 +32,22 @@ def is_hub_name(name: str) -> bool:
 
 
 def find_model(name: str | Path, revision: str | None = None) -> Path:
-    """Return the folder of a model: a folder itself, or that of the cache for a name of the hub.
+    """Return the folder of a model: a folder itself, or that of the cache for a name of the Hub.
 
     Parameters
     ----------
     revision
-        A branch, tag or commit of the hub's repository; also ``org/name@revision``.
+        A branch, tag or commit of the Hub's repository; also ``org/name@revision``.
 
     """
     found = _NAME.fullmatch(str(name))
     if found is None or Path(name).exists():
         if revision is not None:
-            raise ValueError(f"a revision is for models on the hub; {name} is a folder.")
+            raise ValueError(f"a revision is for models on the Hub; {name} is a folder.")
         return Path(name)
     hub, revision = _hub(), revision or found["revision"]
     repository = found["name"]
-    with _asking(f"cannot load {name}: there is no such folder, and the hub", revision), _quiet():
+    with _asking(f"cannot load {name}: there is no such folder, and the Hub", revision), _quiet():
         folder = hub.snapshot_download(
             repository, revision=revision, allow_patterns=list(_FILES), ignore_patterns=["*/*"]
         )
@@ -62,7 +62,7 @@ def push_model(
     revision: str | None = None,
     message: str = "Upload a model of setaug",
 ) -> str:
-    """Push a model folder to the hub in one commit, and return its address.
+    """Push a model folder to the Hub in one commit, and return its address.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ def push_model(
     from setaug.models.model_card import MODEL_CARD, PLACE
 
     if not is_hub_name(name) or "@" in name:
-        raise ModelError(f"a name on the hub is org/name, got {name!r}.")
+        raise ModelError(f"a name on the Hub is org/name, got {name!r}.")
     root = Path(folder)
     read_card(root)
     hub = _hub()
     paths = sorted(path for path in {one for pattern in _FILES for one in root.glob(pattern)} if path.is_file())
-    with _asking(f"cannot push {folder} to {name}: the hub", revision), _quiet():
+    with _asking(f"cannot push {folder} to {name}: the Hub", revision), _quiet():
         api = hub.HfApi()
         api.create_repo(name, private=private, exist_ok=True)
         api.create_commit(
@@ -104,7 +104,7 @@ def _hub() -> Any:
     try:
         import huggingface_hub
     except ImportError:
-        raise MissingExtraError("Models on the Hugging Face hub", "train") from None
+        raise MissingExtraError("Models on the Hugging Face Hub", "train") from None
     return huggingface_hub
 
 
@@ -125,7 +125,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _asking(what: str, revision: str | None) -> Iterator[None]:
-    """Report whatever goes wrong between here and the hub in one line."""
+    """Report whatever goes wrong between here and the Hub in one line."""
     try:
         yield
     except ModelError:

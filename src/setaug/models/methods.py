@@ -86,9 +86,9 @@ def load_model(folder: str | Path, *, revision: str | None = None) -> "SetModel"
     Parameters
     ----------
     folder
-        The model's folder, or its name on the Hugging Face hub: ``org/name``.
+        The model's folder, or its name on the Hugging Face Hub: ``org/name``.
     revision
-        A branch, tag or commit on the hub.
+        A branch, tag or commit on the Hub.
 
     """
     require_torch()
