@@ -34,7 +34,7 @@ def test_it_writes_pairs_and_a_summary(source: Path, capsys: pytest.CaptureFixtu
     assert rows[0].keys() == {"prompt", "completion"}
     output = capsys.readouterr()
     assert output.out == ""
-    assert "100 examples with 50 distinct labels gave 400 pairs" in output.err
+    assert "100 examples with 50 distinct labels: wrote 400 pairs" in output.err
     assert "of the sets have an edge; mean log2 number of allowed orders" in output.err
 
 
@@ -71,7 +71,7 @@ def test_it_reads_standard_input_and_writes_standard_output() -> None:
 
 def test_a_device_takes_json_lines(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["augment", str(source), "-o", os.devnull]) == 0
-    assert "gave 300 pairs" in capsys.readouterr().err
+    assert "wrote 300 pairs" in capsys.readouterr().err
     assert not os.path.isfile(os.devnull)
 
 
@@ -140,7 +140,7 @@ def test_many_inputs_give_many_shards(source: Path, tmp_path: Path, capsys: pyte
     (folder / "b.jsonl").write_bytes(source.read_bytes())
     target = tmp_path / "out" / "pairs.jsonl"
     assert main(["augment", str(source), str(folder), "-o", str(target), "--shards", "3"]) == 0
-    assert "200 examples with 50 distinct labels gave 600 pairs" in capsys.readouterr().err
+    assert "200 examples with 50 distinct labels: wrote 600 pairs" in capsys.readouterr().err
     assert sorted(os.listdir(target.parent)) == [f"pairs-0000{k}-of-00003.jsonl" for k in range(3)]
     assert main(["inspect", str(source), str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_sets"] == 200
@@ -182,7 +182,7 @@ def test_labels_that_look_joined_are_warned_of(
     output = ["-o", str(tmp_path / "out.jsonl"), "-q"] if command == "augment" else ["--no-diagnosis"]
     assert main([command, str(file), *output]) == 0
     warning = capfd.readouterr().err
-    assert "warning: most labels look like several in one" in warning
+    assert "warning: most labels look like several labels in one" in warning
     assert remedy in warning
 
 

@@ -165,11 +165,11 @@ MISTAKES = [
     ("{generator} dev.jsonl --samples 2 --calibrate texts.jsonl", 'field "labels" is missing'),
     ("{classifier} dev.jsonl --size-is 3", "a classifier takes no size_is."),
     ("{classifier} dev.jsonl --samples 3", "a classifier takes no samples."),
-    ("{classifier} dev.jsonl --samples 3 --calibrate dev.jsonl", "only models that write sets can be calibrated"),
+    ("{classifier} dev.jsonl --samples 3 --calibrate dev.jsonl", "only generative models can be calibrated"),
     ("{classifier} texts.jsonl --rule oracle-k", 'field "labels" is missing'),
     ("{search} dev.jsonl --samples 3", "set search takes no samples."),
     ("{search} dev.jsonl --decoding greedy", "set search takes no name."),
-    ("{search} dev.jsonl --samples 3 --calibrate dev.jsonl", "only models that write sets can be calibrated"),
+    ("{search} dev.jsonl --samples 3 --calibrate dev.jsonl", "only generative models can be calibrated"),
     ("{generator} dev.jsonl -o no/such/folder/out.jsonl", "cannot write no/such/folder/out.jsonl"),
 ]
 

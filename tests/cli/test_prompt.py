@@ -212,9 +212,9 @@ def test_answers_lie_beside_an_output_that_is_named_by_an_address(server: ModelS
         (["--train", "empty.jsonl"], "empty.jsonl contains no examples"),
         (["--answers", "train.jsonl"], "the output would replace the input train.jsonl"),
         (["--answers", "out.jsonl"], "out.jsonl would be written twice"),
-        (["--answers", "-"], "answers need a file of their own on this machine, not -."),
-        (["--answers", "/dev/stdout"], "answers need a file of their own on this machine, not /dev/stdout."),
-        (["--answers", "memory://a"], "answers need a file of their own on this machine, not memory://a."),
+        (["--answers", "-"], "--answers must be a separate local file, got -."),
+        (["--answers", "/dev/stdout"], "--answers must be a separate local file, got /dev/stdout."),
+        (["--answers", "memory://a"], "--answers must be a separate local file, got memory://a."),
         (["--answers", "notes.txt"], "line 1 of notes.txt was not written by this command"),
     ],
 )

@@ -35,7 +35,7 @@ MODEL = ["--model", "some/bart"]
         (["main", *MODEL, "--data-dir", "data", "--rows", "x"], "main has no row 'x'; use one of set search; "),
         (["main", *MODEL, "--data-dir", "data", "--download"], "download"),
         (["main", *MODEL, "--data-dir", "data", "--data", "ufet"], "types.txt"),
-        (["main", *MODEL, "--data-dir", "data", "--report", "--dry-run"], "--report and --dry-run exclude each other."),
+        (["main", *MODEL, "--data-dir", "data", "--report", "--dry-run"], "--report and --dry-run cannot be combined."),
     ],
 )
 def test_calls_that_make_no_sense_are_refused(

@@ -134,8 +134,8 @@ MISTAKES = [
     ("{generator} dev.jsonl --max-exact 8", "max_exact must be an integer from 0 to 7, got 8."),
     ("{generator} dev.jsonl --seed -1", "seed must be an integer"),
     ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),
-    ("{classifier} dev.jsonl", "only models that write whole sets can be scored, and this one is a classifier."),
-    ("{search} dev.jsonl", "only models that write whole sets can be scored, and this one is a set-search."),
+    ("{classifier} dev.jsonl", "only models that generate whole sets can be scored; this model is a classifier."),
+    ("{search} dev.jsonl", "only models that generate whole sets can be scored; this model is a set-search."),
     ("{generator} dev.jsonl -o no/such/folder/out.jsonl", "cannot write no/such/folder/out.jsonl"),
 ]
 

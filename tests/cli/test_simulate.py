@@ -14,7 +14,7 @@ from setaug.experiments.simulation.processes import PROCESSES, block_symbols
 
 
 def test_help_names_all_studies_and_processes() -> None:
-    assert all(f"  {name:12}{finding.help}\n" in EXAMPLES for name, finding in FINDINGS.items())
+    assert all(f"  {name:14}{finding.help}\n" in EXAMPLES for name, finding in FINDINGS.items())
     assert _PROCESSES.keys() == PROCESSES.keys()
 
 

@@ -97,7 +97,7 @@ def test_the_command_combines_files(
     assert main(["combine", "one.jsonl", "two.jsonl", "-o", "equal.jsonl", "--choose", "size"]) == 0
     for bad, message in (
         (["one.jsonl", "-o", "new.jsonl"], "at least two models"),
-        (["one.jsonl", "two.jsonl", "--dev", "dev.jsonl", "-o", "new.jsonl"], "need each other"),
+        (["one.jsonl", "two.jsonl", "--dev", "dev.jsonl", "-o", "new.jsonl"], "must be given together"),
         (["one.jsonl", "dev.jsonl", "-o", "new.jsonl"], "which no example has"),
         (["one.jsonl", "two.jsonl", "-o", "one.jsonl"], "would replace the input"),
     ):

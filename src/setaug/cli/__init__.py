@@ -18,12 +18,12 @@ from setaug.terminal import printable, tell
 
 COMMANDS = {
     "inspect": "statistics of label sets, the label graph, and whether order will help",
-    "split": "divide examples into train, dev and test files",
+    "split": "split examples into train, dev and test files",
     "augment": "write training pairs: informative label orders, with the set's size",
     "train": "train a model that writes sets",
     "predict": "predict the set of each text with a trained model",
     "prompt": "predict the set of each text with a language model and a few-shot prompt",
-    "score": "likelihood of the true sets under a trained model, over all orders",
+    "score": "compute the likelihood of the true sets under a trained model",
     "push": "push a trained model to the Hugging Face Hub",
     "combine": "combine the predictions of several models",
     "evaluate": "score predictions against the true sets",
@@ -54,11 +54,11 @@ try it:
 
 
 _LESS = {
-    "augment": "ask for fewer --orders",
+    "augment": "try fewer --orders",
     "train": "try a smaller --batch-size, --orders or --max-source-length",
     "predict": "try a smaller --batch-size",
 }
-"""What needs less memory."""
+"""How to reduce memory use."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("name", metavar="NAME", help="a dataset, such as ufet[min2,train600], or all")
     group = parser.add_argument_group("reading")
-    group.add_argument("--data-dir", metavar="DIR", help="the folder of the dataset, or its parent")
+    group.add_argument("--data-dir", metavar="DIR", help="folder of the dataset, or its parent folder")
     on_hub = " or ".join(name for name, entry in DATASETS.items() if entry.hub)
     group.add_argument("--download", action="store_true", help=f"download {on_hub} from the Hugging Face Hub instead")
     group.add_argument("--no-verify", action="store_true", help="do not verify the checksums of the files")
