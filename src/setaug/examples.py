@@ -242,7 +242,7 @@ def _join(data: Any, labels: LabelSets, columns: Columns) -> Iterator[Example]:
     texts, ids = make_texts(data, columns)
     sets = list(as_sets(labels, columns))
     if len(texts) != len(sets):
-        raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
+        raise ValueError(f"texts and label sets must have the same length, got {len(texts)} and {len(sets)}.")
     for text, found, key in zip(texts, sets, ids, strict=True):
         yield Example(text, found, key)
 
@@ -336,7 +336,7 @@ class LabelReader:
         written = str(int(number) if number == int(number) else number)
         if not self._has_told:
             self._has_told = True
-            warnings.warn(f"labels that are numbers become strings, such as {written!r}.", stacklevel=2)
+            warnings.warn(f"numeric labels are converted to strings, such as {written!r}.", stacklevel=2)
         return written
 
 
@@ -474,7 +474,7 @@ def json_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def too_long(line: int | None = None) -> DataError:
     """Return the error for a row that is too long."""
-    return DataError(f"longer than {MAX_LINE:,} bytes; divide it.", line=line)
+    return DataError(f"longer than {MAX_LINE:,} bytes; split it.", line=line)
 
 
 @contextmanager
@@ -555,7 +555,7 @@ def _next_cells(reader: Any) -> list[str] | DataError | None:
     except csv.Error as error:
         end = reader.line_num
         lines = f"; lines {start:,} to {end:,} were read as one row" if end > start else ""
-        return DataError(f"quotes that do not fit together ({error}){lines}.")
+        return DataError(f"unbalanced quotes ({error}){lines}.")
 
 
 def _checked_header(cells: list[str] | DataError | None, columns: Columns, carry: Sequence[str]) -> list[str] | None:
@@ -589,7 +589,7 @@ def _csv_row(header: list[str], cells: list[str] | DataError, columns: Columns) 
         raise cells
     _check_utf8(cells)
     if len(cells) > len(header):
-        raise DataError(f"{len(cells)} cells where the header has {len(header)}: {shown(cells[len(header)])}.")
+        raise DataError(f"{len(cells)} cells, but the header has {len(header)}: {shown(cells[len(header)])}.")
     row: dict[str, Any] = dict(zip(header, cells, strict=False))
     if columns.labels in row:
         cell = row[columns.labels]
@@ -620,14 +620,14 @@ def _parquet_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], row_
                 else:
                     yield number, 1, lambda row=rows[at]: row  # type: ignore[misc]
     except (ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FileError(f"not a Parquet file that can be read ({_one_line(error)}).") from None
+        raise FileError(f"not a valid Parquet file ({_one_line(error)}).") from None
 
 
 def _check_times(schema: Any, carry: Sequence[str]) -> None:
-    """Raise if a carried column holds times in nanoseconds: Python's times would drop the last three digits."""
+    """Raise if a carried column has times in nanoseconds: Python's times would drop the last three digits."""
     for name in carry:
         if name in schema.names and "time64[ns]" in str(schema.field(name).type):
-            raise FileError(f"{shown(name)} is carried and holds times in nanoseconds; convert it to microseconds.")
+            raise FileError(f"the carried field {shown(name)} has times in nanoseconds; convert it to microseconds.")
 
 
 def _parquet_row(batch: Any, at: int) -> dict[str, Any]:

@@ -70,10 +70,10 @@ def indicated(matrix: Any, names: Sequence[Any] | None) -> list[list[Any]]:
         names, matrix = list(matrix.columns), matrix.to_numpy()
     if names is None:
         raise TypeError(
-            "an indicator matrix needs the names of its columns: give columns=Columns(names=[...]), or a data frame."
+            "an indicator matrix needs column names: pass columns=Columns(names=[...]), or a data frame."
         )
     if matrix.shape[1] != len(names):
-        raise ValueError(f"the indicator matrix has {matrix.shape[1]} columns, and there are {len(names)} names.")
+        raise ValueError(f"the indicator matrix has {matrix.shape[1]} columns, but there are {len(names)} names.")
     if hasattr(matrix, "tocsr"):
         rows = matrix.tocsr(copy=True)
         rows.sum_duplicates()
@@ -86,5 +86,5 @@ def indicated(matrix: Any, names: Sequence[Any] | None) -> list[list[Any]]:
 
 def _is_one(value: Any, name: Any) -> bool:
     if value not in (0, 1) or isinstance(value, str):
-        raise ValueError(f"an indicator matrix has only 0 and 1, but {value!r} in the column {name!r}.")
+        raise ValueError(f"an indicator matrix must contain only 0 and 1, got {value!r} in the column {name!r}.")
     return bool(value)

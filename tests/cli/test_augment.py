@@ -101,7 +101,7 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
         (["TRAIN", "--separator", "a"], "separator must not start with a letter"),
         (
             ["TRAIN", "--written-as", "json", "--separator", ","],
-            "sets written as json have no separator of choice, got ','.",
+            "written_as='json' does not support a separator, got ','.",
         ),
         (["TRAIN", "--delimiter", ""], "--delimiter must not be empty."),
         (["TRAIN", "--text-field", "body"], 'line 1 of train.jsonl: field "body" is missing; the row has "id", "text"'),

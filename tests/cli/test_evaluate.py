@@ -102,7 +102,7 @@ def test_one_input_may_be_standard_input(piped: str, folder: Path) -> None:
         (["predictions.jsonl", "gold.jsonl", "--text-field", "body"], 'line 1 of gold.jsonl: field "body" is missing'),
         (["predictions.jsonl", "gold.jsonl", "--delimiter", ""], "--delimiter must not be empty."),
         (["gold.jsonl", "empty.jsonl"], "empty.jsonl: no examples to score."),
-        (["empty.jsonl", "gold.jsonl"], "0 predictions for 3 examples, without ids to match."),
+        (["empty.jsonl", "gold.jsonl"], "0 predictions for 3 examples, and no ids to match them."),
         (["bad.jsonl", "gold.jsonl"], 'line 1 of bad.jsonl: "size" must be an integer, got -1.'),
         (["other.jsonl", "gold.jsonl"], "prediction 1 has the id 9, which no example has."),
     ],

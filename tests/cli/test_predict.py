@@ -242,4 +242,4 @@ def test_the_most_probable_labels_are_kept(
     assert all(len(one.probabilities or ()) == 3 for one in found)
     assert main(["predict", str(generator_folder), "dev.jsonl", "-q", "--top", "0"]) == 2
     assert main(["predict", str(generator_folder), "dev.jsonl", "-q", "--top", "3"]) == 2
-    assert "there are no probabilities to keep the top ones of" in capfd.readouterr().err
+    assert "top requires probabilities" in capfd.readouterr().err

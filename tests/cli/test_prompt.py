@@ -84,7 +84,7 @@ def test_a_run_whose_server_is_killed_goes_on(
         _, told = run.communicate(timeout=120)
         assert run.returncode == 2
         assert "cannot reach the server" in told
-        assert f"of {N_TEXTS} texts are answered" in told
+        assert f"of {N_TEXTS} texts are done" in told
         assert "Traceback" not in told
         assert "secret" not in told
         assert not (files / "out.jsonl").exists()
@@ -202,7 +202,7 @@ def test_answers_lie_beside_an_output_that_is_named_by_an_address(server: ModelS
         (["--shots", "-1"], "shots must be an integer of at least 0"),
         (["--request", "[1]"], "--request must be a JSON object"),
         (["--request", "{"], "--request must be a JSON object"),
-        (["--request", '{"messages": []}'], 'the field "messages" of a request cannot be chosen by hand'),
+        (["--request", '{"messages": []}'], 'the field "messages" of a request cannot be set'),
         (["--vocabulary", "missing.txt"], "there is no file missing.txt"),
         (["--template", "no text"], "template must hold {text} exactly once"),
         (["--base-url", "localhost"], "base_url must be a URL"),

@@ -84,8 +84,8 @@ class Refusal(Exception):  # noqa: N818 - it is no error of ours
         return JSONResponse({"error": self.sentence} | ({"id": self.id} if self.id else {}), self.status, self.headers)
 
 
-def too_busy(sentence: str = "too much to do at the moment; try again soon.") -> Refusal:
-    """Return the refusal of a request that can be made again later."""
+def too_busy(sentence: str = "the server is busy; try again later.") -> Refusal:
+    """Return the refusal of a request that can be retried later."""
     return Refusal(503, sentence, headers={"Retry-After": "2"})
 
 

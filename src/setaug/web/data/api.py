@@ -157,7 +157,7 @@ class DataApi:
             async for chunk in request.stream():
                 lines = chunk.split(b"\n")
                 if max(n_open + len(lines[0]), *map(len, lines)) > self._limits.line_bytes:
-                    raise Refusal(413, f"a line is too long; at most {self._limits.line_bytes:,} bytes are taken.")
+                    raise Refusal(413, f"a line is too long; the limit is {self._limits.line_bytes:,} bytes.")
                 n_open = len(lines[-1]) + (n_open if len(lines) == 1 else 0)
                 await stream.write(chunk)
 
@@ -188,7 +188,7 @@ class DataApi:
         except (FileError, FileNotFoundError):
             if dataset.source.path.exists():
                 raise
-            raise Refusal(404, "this dataset was dropped to make room for others.") from None
+            raise Refusal(404, "this dataset was evicted to make room for others.") from None
 
     async def sample(self, request: Request) -> dict[str, Any]:
         """Take the built-in sample."""

@@ -89,7 +89,7 @@ class Datasets:
             if key in self._kept:
                 return self._kept[key]
             if key not in self._held:
-                raise Refusal(404, "there is no such dataset; it may have been dropped to make room for others.")
+                raise Refusal(404, "no such dataset; it may have been evicted to make room for others.")
             self._held.move_to_end(key)
             return self._held[key]
 
