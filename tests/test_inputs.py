@@ -157,7 +157,7 @@ def test_the_order_of_a_python_set_does_not_matter(kind: str) -> None:
     ("labels", "columns", "problem"),
     [
         (np.eye(2), None, "an indicator matrix needs the names of its columns"),
-        (np.eye(2), Columns(names=["x"]), "the indicator matrix has 2 columns, and there are 1 names"),
+        (np.eye(2), Columns(names=["x"]), "the indicator matrix has 2 columns, but there are 1 names"),
         (2 * np.eye(2), Columns(names=["x", "y"]), "only 0 and 1, but 2.0 in the column 'x'"),
         (np.full((2, 1), np.nan), Columns(names=["x"]), "only 0 and 1, but nan in the column 'x'"),
         (csr_array(-np.eye(2)), Columns(names=["x", "y"]), "only 0 and 1, but -1.0 in the column 'x'"),

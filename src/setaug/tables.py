@@ -69,9 +69,7 @@ def indicated(matrix: Any, names: Sequence[Any] | None) -> list[list[Any]]:
     if is_frame(matrix):
         names, matrix = list(matrix.columns), matrix.to_numpy()
     if names is None:
-        raise TypeError(
-            "an indicator matrix needs column names: pass columns=Columns(names=[...]), or a data frame."
-        )
+        raise TypeError("an indicator matrix needs column names: pass columns=Columns(names=[...]), or a data frame.")
     if matrix.shape[1] != len(names):
         raise ValueError(f"the indicator matrix has {matrix.shape[1]} columns, but there are {len(names)} names.")
     if hasattr(matrix, "tocsr"):

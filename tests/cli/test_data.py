@@ -76,7 +76,7 @@ def test_all_data_sets_make_the_papers_table(folder: Path, capfd: pytest.Capture
         (["go-emotions", "-o", "sets", "--data-dir", "goemotions"], "skip the check with --no-verify"),
         (
             ["go-emotions[train9]", "-o", "sets", "--data-dir", "goemotions", "--no-verify"],
-            "asks for 9 training examples; there are only 3",
+            "requires 9 training examples, but there are only 3",
         ),
         (
             ["go-emotions", "-o", "out.jsonl/sets", "--data-dir", "goemotions", "--no-verify"],

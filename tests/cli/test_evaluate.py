@@ -95,7 +95,7 @@ def test_one_input_may_be_standard_input(piped: str, folder: Path) -> None:
         (["-", "-"], "only one of the inputs can be standard input."),
         (["predictions.jsonl", "-", "--labels", "-"], "only one of the inputs can be standard input."),
         (["missing.jsonl", "gold.jsonl"], "cannot read missing.jsonl: No such file or directory."),
-        (["predictions.jsonl", "gold.txt"], "cannot tell the kind of file from its name"),
+        (["predictions.jsonl", "gold.txt"], "cannot infer the file format from the name"),
         (["predictions.jsonl", "gold.jsonl", "--macro-over", "vocabulary"], "--macro-over vocabulary needs --labels"),
         (["predictions.jsonl", "gold.jsonl", "--labels", "bad.txt"], "line 2 of bad.txt: invalid UTF-8: b'\\xff'."),
         (["predictions.jsonl", "gold.jsonl", "--labels", "bad.txt.gz"], "bad.txt.gz is damaged"),

@@ -141,11 +141,11 @@ def test_bad_lines_can_be_left_out(folder: Path, generator_folder: Path, capfd: 
 
 MISTAKES = [
     ("missing dev.jsonl", "there is no model folder missing."),
-    (". dev.jsonl", "the folder . holds no model of setaug: setaug.json is missing."),
+    (". dev.jsonl", "the folder . is not a setaug model: setaug.json is missing."),
     ("{generator} missing.jsonl", "cannot read missing.jsonl"),
     ("{generator} bad.jsonl", 'line 1 of bad.jsonl: field "text" is missing'),
     ("{generator} dev.jsonl --size-is 99", "too few for a set of 99"),
-    ("{generator} dev.jsonl -o sets.txt", "sets.txt: cannot tell the kind of file from its name"),
+    ("{generator} dev.jsonl -o sets.txt", "sets.txt: cannot infer the file format from the name"),
     ("{generator} dev.jsonl --carry typo", 'no row has the field "typo", which is to be carried; the first has "text"'),
     ("{generator} dev.jsonl --carry labels", 'the field "labels" cannot be carried'),
     ("{generator} dev.jsonl --shards 0", "shards must be a positive integer, got 0"),

@@ -129,7 +129,7 @@ MISTAKES = [
     ("{generator} dev.jsonl --samples 0", "samples must be an integer of at least 1, got 0."),
     (
         "{generator} dev.jsonl -o bits.parquet",
-        "the output is JSON lines, but the suffix of bits.parquet is that of another",
+        "the output is JSON lines, but bits.parquet has the suffix of another",
     ),
     ("{generator} dev.jsonl --max-exact 8", "max_exact must be an integer from 0 to 7, got 8."),
     ("{generator} dev.jsonl --seed -1", "seed must be an integer"),

@@ -40,8 +40,8 @@ def test_a_name_is_written_in_one_way(name: str, canonical: str) -> None:
             r"kp20k has no filter 'abstract'; .*, absent \(keep only keyphrases that do not occur in the",
         ),
         ("reuters[span]", "reuters has no filter 'span'"),
-        ("ufet[min2,min3]", "two filters of the same kind, the second is 'min3'"),
-        ("kp20k[present,absent]", "two filters of the same kind, the second is 'absent'"),
+        ("ufet[min2,min3]", "two filters of the same kind; remove 'min3'"),
+        ("kp20k[present,absent]", "two filters of the same kind; remove 'absent'"),
     ],
 )
 def test_a_name_that_makes_no_sense_is_refused(name: str, message: str) -> None:

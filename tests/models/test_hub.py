@@ -82,7 +82,7 @@ def test_a_model_in_the_cache_is_loaded_without_the_hub(hub: Hub, generator_fold
     assert hub.asked == []
     with pytest.raises(ModelError, match=r"\(HF_HUB_OFFLINE is set\), and the model is not in the cache\.$"):
         find_model("org/others")
-    with pytest.raises(ModelError, match=r"^cannot push .* to org/topics: the Hub is not asked \(HF_HUB"):
+    with pytest.raises(ModelError, match=r"^cannot push .* to org/topics: the Hub is disabled \(HF_HUB"):
         push_model(generator_folder, "org/topics")
 
 
@@ -98,11 +98,11 @@ def test_mistakes_are_one_line(hub: Hub, generator_folder: Path, tmp_path, monke
     for command, problem in {
         ("predict", "org/nothing", str(tmp_path / "in.jsonl")): "the Hub has no such repository; if",
         ("serve", "org/nothing"): "the Hub has no such repository; if it is private, log in (hf auth login)",
-        ("predict", "org/other", str(tmp_path / "in.jsonl")): "holds no model of setaug: setaug.json is missing.",
-        ("push", folder, "topics"): "a name on the Hub is org/name, got 'topics'.",
-        ("push", folder, "org/topics@v1"): "a name on the Hub is org/name, got 'org/topics@v1'.",
+        ("predict", "org/other", str(tmp_path / "in.jsonl")): "is not a setaug model: setaug.json is missing.",
+        ("push", folder, "topics"): "a name on the Hub must be org/name, got 'topics'.",
+        ("push", folder, "org/topics@v1"): "a name on the Hub must be org/name, got 'org/topics@v1'.",
         ("push", folder, "org/topics", "--revision", "v9"): "the Hub has no revision 'v9'.",
-        ("push", str(tmp_path / "empty"), "org/topics"): "holds no model of setaug: setaug.json is missing.",
+        ("push", str(tmp_path / "empty"), "org/topics"): "is not a setaug model: setaug.json is missing.",
         ("push", str(tmp_path / "none"), "org/topics"): "there is no model folder",
     }.items():
         assert main(list(command)) == 2
@@ -122,7 +122,7 @@ def test_a_folder_is_no_name_and_needs_no_hub(hub: Hub, generator_folder: Path, 
     monkeypatch.chdir(tmp_path)
     assert load_model("org/topics").labels_
     assert hub.asked == []
-    with pytest.raises(ValueError, match="a revision is for models on the Hub; org/topics is a folder"):
+    with pytest.raises(ValueError, match="a revision requires a model on the Hub; org/topics is a folder"):
         load_model("org/topics", revision="v1")
 
 
@@ -130,7 +130,7 @@ def test_folders_of_the_hub_are_checked_like_others(hub: Hub, generator_folder: 
     push_model(generator_folder, "org/topics")
     index = json.dumps({"weight_map": {"a": "../../secret.safetensors"}}).encode()
     hub.repositories["org/topics"].commit("main", {"model.safetensors.index.json": index}, "worse")
-    with pytest.raises(ModelError, match=r"names '\.\./\.\./secret\.safetensors', which is no file of weights"):
+    with pytest.raises(ModelError, match=r"names '\.\./\.\./secret\.safetensors', which is not a weights file"):
         load_model("org/topics")
 
 

@@ -132,7 +132,9 @@ def test_what_is_answered_stays_when_the_server_fails_for_good(relay: Relay, tin
     relay.trouble = lambda n_asked, body: None if n_asked <= 5 else (500, {}, {"detail": "out of memory"})
     model = make(relay, tiny_model, endpoint={"max_retries": 2})
     answers = tmp_path / "answers.jsonl"
-    with pytest.raises(EndpointError, match=r"gave up after 3 tries: the server returned 500: out of memory. \(5 of 12"):
+    with pytest.raises(
+        EndpointError, match=r"gave up after 3 tries: the server returned 500: out of memory. \(5 of 12"
+    ):
         model.predict(TEXTS, answers=answers)
     assert len(answers.read_bytes().splitlines()) == 5
     relay.trouble = lambda n_asked, body: None

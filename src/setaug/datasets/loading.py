@@ -33,7 +33,7 @@ def load_dataset(
     variant = parse_name(name)
     entry = variant.entry
     if download and data_dir is not None:
-        raise ValueError("name the folder of the files (--data-dir, data_dir) or download them, not both.")
+        raise ValueError("pass the folder of the files (--data-dir, data_dir) or download them, not both.")
     if download:
         return select(_check_ids(_download(entry)), variant)
     if data_dir is None:
@@ -92,7 +92,7 @@ def select(dataset: Dataset, variant: Variant) -> Dataset:
         if wanted is not None:
             if len(splits[name]) < wanted:
                 raise ValueError(
-                    f"{variant} asks for {wanted:,} {what} examples; there are only {len(splits[name]):,}."
+                    f"{variant} requires {wanted:,} {what} examples, but there are only {len(splits[name]):,}."
                 )
             splits[name] = choose(splits[name], wanted)
     return Dataset(name=str(variant), labels=dataset.labels, **splits)

@@ -79,7 +79,7 @@ def parse_name(name: str) -> Variant:
     for text in [] if match[2] is None else match[2].split(","):
         field, value = _parse_filter(text.strip(), dataset)
         if field in found:
-            raise ValueError(f"{name} has two filters of the same kind, the second is {text.strip()!r}; keep one.")
+            raise ValueError(f"{name} has two filters of the same kind; remove {text.strip()!r} or the other one.")
         found[field] = value
     return Variant(dataset=dataset, **found)
 

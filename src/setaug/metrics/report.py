@@ -171,7 +171,9 @@ def match(examples: Iterable[Example], predictions: Iterable[Prediction]) -> lis
     ids = [example.id for example in examples], [prediction.id for prediction in predictions]
     if not all(any(one is not None for one in side) for side in ids):
         if len(predictions) != len(examples):
-            raise DataError(f"{len(predictions):,} predictions for {len(examples):,} examples, and no ids to match them.")
+            raise DataError(
+                f"{len(predictions):,} predictions for {len(examples):,} examples, and no ids to match them."
+            )
         return predictions
     wanted, places = _places(ids[0], "example"), _places(ids[1], "prediction")
     for name, place in places.items():

@@ -43,7 +43,7 @@ def find_model(name: str | Path, revision: str | None = None) -> Path:
     found = _NAME.fullmatch(str(name))
     if found is None or Path(name).exists():
         if revision is not None:
-            raise ValueError(f"a revision is for models on the Hub; {name} is a folder.")
+            raise ValueError(f"a revision requires a model on the Hub; {name} is a folder.")
         return Path(name)
     hub, revision = _hub(), revision or found["revision"]
     repository = found["name"]
@@ -77,7 +77,7 @@ def push_model(
     from setaug.models.model_card import MODEL_CARD, PLACE
 
     if not is_hub_name(name) or "@" in name:
-        raise ModelError(f"a name on the Hub is org/name, got {name!r}.")
+        raise ModelError(f"a name on the Hub must be org/name, got {name!r}.")
     root = Path(folder)
     read_card(root)
     hub = _hub()
@@ -110,7 +110,7 @@ def _hub() -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Let the client show its bars on a terminal only."""
+    """Disable the client's progress bars unless standard error is a terminal."""
     from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     if sys.stderr.isatty() or are_progress_bars_disabled():
@@ -125,7 +125,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _asking(what: str, revision: str | None) -> Iterator[None]:
-    """Report whatever goes wrong between here and the Hub in one line."""
+    """Convert any error of the Hub's client into a one-line `ModelError`."""
     try:
         yield
     except ModelError:
@@ -145,7 +145,7 @@ def _problem(error: BaseException, revision: str | None) -> str:
         case errors.RevisionNotFoundError():
             return f"has no revision {revision!r}"
         case errors.OfflineModeIsEnabled():
-            return "is not asked (HF_HUB_OFFLINE is set)"
+            return "is disabled (HF_HUB_OFFLINE is set)"
         case errors.LocalEntryNotFoundError() if error.__cause__ is not None:
             return _problem(error.__cause__, revision) + ", and the model is not in the cache"
         case errors.HfHubHTTPError() if error.response.status_code in (401, 403):
@@ -155,5 +155,5 @@ def _problem(error: BaseException, revision: str | None) -> str:
         case RuntimeError() if error.__cause__ is not None:  # of the upload of a large file
             return _problem(error.__cause__, revision)
         case ValueError():
-            return f"does not take it ({first_line(error)})"
+            return f"rejected it ({first_line(error)})"
     return f"cannot be reached ({first_line(error)})"
