@@ -140,8 +140,8 @@ def test_an_augmenter_that_is_not_fitted_says_so() -> None:
         ({"random_state": True}, "random_state must be an integer, got True"),
         ({"ordering": "alphabetical"}, "ordering must be one of topological, .* got 'alphabetical'"),
         ({"sampler": "fast"}, "sampler must be one of uniform, quick, got 'fast'"),
-        ({"template": "no place"}, "template must hold {text} exactly once, got 'no place'"),
-        ({"template": "{text}{text}"}, "template must hold {text} exactly once"),
+        ({"template": "no place"}, "template must contain {text} exactly once, got 'no place'"),
+        ({"template": "{text}{text}"}, "template must contain {text} exactly once"),
         ({"separator": ""}, "separator must not be empty"),
         ({"min_ratio": 0.5}, "min_ratio must be at least 1, got 0.5"),
         ({"min_pmi": float("nan")}, "min_pmi must be a finite number, got nan"),
@@ -171,8 +171,8 @@ def test_rows_of_each_format_hold_prompt_and_completion() -> None:
     ("name", "columns", "message"),
     [
         ("table", None, f"format must be one of {', '.join(PAIR_FORMATS)}, got 'table'"),
-        ("columns", None, "needs two column names"),
-        ("chat", ("a", "b"), "no other format takes any"),
+        ("columns", None, "requires two column names"),
+        ("chat", ("a", "b"), "other formats do not accept column names"),
         ("columns", ("a", "a"), "the two columns must differ, got 'a' twice"),
     ],
 )

@@ -293,7 +293,7 @@ def test_broken_json_is_read_for_what_it_says(text, expected):
 
 
 def test_a_form_without_a_separator_takes_none():
-    with pytest.raises(ValueError, match=r"sets written as json have no separator of choice, got ', '\."):
+    with pytest.raises(ValueError, match=r"written_as='json' does not support a separator, got ', '\."):
         SetCodec(written_as="json", separator=", ")
     with pytest.raises(ValueError, match="written_as must be one of separated, json, got 'yaml'"):
         SetCodec(written_as="yaml")

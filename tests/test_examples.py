@@ -283,7 +283,7 @@ def test_broken_json_is_told_with_its_line_and_column(problem, row, column, exce
         (b"a", 'field "labels" is missing; the row has "text".'),
         (b"a,x;;y", '"labels" contains an empty or blank label: "".'),
         (b"a,x;", '"labels" contains an empty or blank label: "".'),
-        (b"a,x,y,z", '4 cells where the header has 2: "y".'),
+        (b"a,x,y,z", '4 cells, but the header has 2: "y".'),
         (b"\xe4,x", r"invalid UTF-8 in b'\xe4'."),
         (b'"a\n\xff",x', r"invalid UTF-8 in b'a\n\xff'."),
     ],
@@ -296,11 +296,11 @@ def test_a_bad_row_of_csv_is_told_with_its_line_and_value(problem, row, message)
 @pytest.mark.parametrize("row", [b'"a" b,x', b'"a"b","x"'])
 def test_quotes_that_do_not_fit_are_told_and_harm_no_other_row(read, problem, row):
     content = b"text,labels\na,x\n" + row + b"\na,x\n"
-    assert problem("a.csv", content).startswith("line 3 of a.csv: quotes that do not fit together")
+    assert problem("a.csv", content).startswith("line 3 of a.csv: unbalanced quotes")
     skipped = Skipped()
     assert read("a.csv", content, skipped=skipped) == [Example("a", ("x",))] * 2
     assert skipped.count == 1
-    assert problem("a.csv", row + b"\na,x\n").startswith("line 1 of a.csv: quotes that do not fit together")
+    assert problem("a.csv", row + b"\na,x\n").startswith("line 1 of a.csv: unbalanced quotes")
 
 
 def test_quotes_within_a_cell_are_kept(read):
@@ -330,7 +330,7 @@ def test_a_quoted_cell_that_never_ends_is_told(problem, rows):
 def test_the_lines_that_an_open_quote_swallows_are_named_and_counted(read, problem):
     content = b'text,labels\na,x\n"b,y\n' + b"a,x\n" * 8
     assert problem("a.csv", content) == (
-        "line 3 of a.csv: quotes that do not fit together (unexpected end of data); lines 3 to 11 were read as one row."
+        "line 3 of a.csv: unbalanced quotes (unexpected end of data); lines 3 to 11 were read as one row."
     )
     skipped = Skipped()
     assert read("a.csv", content, skipped=skipped) == [Example("a", ("x",))]

@@ -143,7 +143,7 @@ def test_labels_that_are_numbers_become_strings_and_that_is_said_once(
         warnings.simplefilter("always")
         assert [one.labels for one in make_examples(["a", "b"], labels)] == expected
         assert len(said) == 1
-        assert "labels that are numbers become strings" in str(said[0].message)
+        assert "numeric labels are converted to strings" in str(said[0].message)
 
 
 @pytest.mark.parametrize("kind", ["rows", "sets"])
@@ -157,12 +157,12 @@ def test_the_order_of_a_python_set_does_not_matter(kind: str) -> None:
     ("labels", "columns", "problem"),
     [
         (np.eye(2), None, "an indicator matrix needs the names of its columns"),
-        (np.eye(2), Columns(names=["x"]), "the indicator matrix has 2 columns, and there are 1 names"),
+        (np.eye(2), Columns(names=["x"]), "the indicator matrix has 2 columns, but there are 1 names"),
         (2 * np.eye(2), Columns(names=["x", "y"]), "only 0 and 1, but 2.0 in the column 'x'"),
         (np.full((2, 1), np.nan), Columns(names=["x"]), "only 0 and 1, but nan in the column 'x'"),
         (csr_array(-np.eye(2)), Columns(names=["x", "y"]), "only 0 and 1, but -1.0 in the column 'x'"),
         (pd.DataFrame({"x": [1, 0], "note": ["1", "0"]}), None, "only 0 and 1, but '1' in the column 'note'"),
-        ([["x"]], None, "there are 2 texts and 1 label sets"),
+        ([["x"]], None, "texts and label sets must have the same length, got 2 and 1"),
         (["x", "y"], None, 'line 1 of the data: "labels" must be a list of strings, got "x"'),
         ([["x"], None], None, 'line 2 of the data: "labels" must be a list of strings, got null'),
         ([["x"], [float("nan")]], None, 'line 2 of the data: "labels" must be a list of strings, but contains NaN'),

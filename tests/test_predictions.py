@@ -138,6 +138,6 @@ def test_written_predictions_are_read_back(found: list[Prediction], suffix: str)
 def test_after_an_error_there_is_no_file_and_the_suffix_is_kept_to(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         write_predictions(tmp_path / "p.jsonl", (Prediction(labels=(str(1 // n),)) for n in (1, 0)))
-    with pytest.raises(FileError, match=r"JSON lines, but the suffix of .*p\.csv is that of another format"):
+    with pytest.raises(FileError, match=r"JSON lines, but .*p\.csv has the suffix of another format"):
         write_predictions(tmp_path / "p.csv", [])
     assert not list(tmp_path.iterdir())

@@ -59,8 +59,8 @@ def test_sizes_reach_to_the_largest_training_set(changes, sizes):
         ({"threshold": 1.1}, "top_p and threshold must be"),
         ({"seed": -1}, r"seed must be an integer below 2\*\*64, got -1"),
         ({"seed": 1 << 64}, "seed must be"),
-        ({"constrained": False, "size_is": 1}, "size_is, min_size and max_size need the constraint"),
-        ({"constrained": False, "min_size": 1}, "size_is, min_size and max_size need the constraint"),
+        ({"constrained": False, "size_is": 1}, "size_is, min_size and max_size require the constraint"),
+        ({"constrained": False, "min_size": 1}, "size_is, min_size and max_size require the constraint"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, message):

@@ -120,7 +120,7 @@ class SetAugmenter:
         registry.check_choice("ordering", self.ordering, registry.ORDERINGS)
         registry.check_choice("sampler", self.sampler, registry.SAMPLERS)
         if self.template.count("{text}") != 1:
-            raise ValueError(f"template must hold {{text}} exactly once, got {self.template!r}.")
+            raise ValueError(f"template must contain {{text}} exactly once, got {self.template!r}.")
         _ = self.codec, self.thresholds
         return self
 
@@ -147,7 +147,7 @@ class SetAugmenter:
         Parameters
         ----------
         data, labels
-            Examples, rows (a Hugging Face data set) or a table (a data frame); or texts, and their label sets or
+            Examples, rows (a Hugging Face dataset) or a table (a data frame); or texts, and their label sets or
             indicator matrix. They may differ from those of `fit`; unknown labels have no edges.
         carry
             Fields of a row to copy to its pairs.
@@ -227,7 +227,9 @@ class PairFormat:
         """Return a format of `registry.PAIR_FORMATS`; only ``columns`` takes names, only chats a system message."""
         registry.check_choice("format", name, registry.PAIR_FORMATS)
         if (columns is not None) != (name == "columns"):
-            raise ValueError('the format "columns" needs two column names, and no other format takes any.')
+            raise ValueError(
+                'the format "columns" requires two column names; other formats do not accept column names.'
+            )
         is_chat = name in ("chat", "chat-prompt-completion")
         if system is not None and not is_chat:
             raise ValueError(f"only chat formats have a system message; got the format {name!r}.")

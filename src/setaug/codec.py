@@ -48,7 +48,7 @@ class SetCodec:
     def __post_init__(self) -> None:
         check_choice("written_as", self.written_as, FORMS)
         if self.separator != DEFAULT_SEPARATOR and not FORMS[self.written_as].takes_separator:
-            raise ValueError(f"sets written as {self.written_as} have no separator of choice, got {self.separator!r}.")
+            raise ValueError(f"written_as={self.written_as!r} does not support a separator, got {self.separator!r}.")
         _ = self.form
 
     @cached_property

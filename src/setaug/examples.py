@@ -1,4 +1,4 @@
-"""Examples, texts with labels, and their sources: JSONL, CSV, TSV, Parquet or Hugging Face data sets.
+"""Examples, texts with labels, and their sources: JSONL, CSV, TSV, Parquet or Hugging Face datasets.
 
 Rows are streamed, so memory does not grow with their number.
 """
@@ -189,7 +189,7 @@ class Table(Protocol):
 
 
 Data: TypeAlias = Iterable[Example] | Iterable[Mapping[str, Any]] | Mapping[str, Any] | Table
-"""Examples or rows; a data frame, a mapping of columns or a Hugging Face data set."""
+"""Examples or rows; a data frame, a mapping of columns or a Hugging Face dataset."""
 LabelSets: TypeAlias = Any
 """Label sets: a list or column of collections of labels, or an indicator matrix (array, sparse array, data frame)."""
 
@@ -197,7 +197,7 @@ LabelSets: TypeAlias = Any
 def as_examples(data: Any, columns: Columns | None = None, *, labels: LabelSets | None = None) -> Iterator[Example]:
     """Yield examples from examples, rows (any mappings), a Hugging Face ``Dataset``, a data frame or columns.
 
-    Class labels that a data set stores as numbers become names; other numbers become strings, with a warning.
+    Class labels that a dataset stores as numbers become names; other numbers become strings, with a warning.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def _join(data: Any, labels: LabelSets, columns: Columns) -> Iterator[Example]:
     texts, ids = make_texts(data, columns)
     sets = list(as_sets(labels, columns))
     if len(texts) != len(sets):
-        raise ValueError(f"there are {len(texts)} texts and {len(sets)} label sets.")
+        raise ValueError(f"texts and label sets must have the same length, got {len(texts)} and {len(sets)}.")
     for text, found, key in zip(texts, sets, ids, strict=True):
         yield Example(text, found, key)
 
@@ -301,7 +301,7 @@ class LabelReader:
 
     @classmethod
     def of(cls, data: object, columns: Columns) -> "LabelReader":
-        """Return the reader for a data set: its features may name its class labels."""
+        """Return the reader for a dataset: its features may name its class labels."""
         return cls(_class_names(data, columns.labels) or columns.names)
 
     def row(self, row: Mapping[str, Any], column: str) -> Mapping[str, Any]:
@@ -336,7 +336,7 @@ class LabelReader:
         written = str(int(number) if number == int(number) else number)
         if not self._has_told:
             self._has_told = True
-            warnings.warn(f"labels that are numbers become strings, such as {written!r}.", stacklevel=2)
+            warnings.warn(f"numeric labels are converted to strings, such as {written!r}.", stacklevel=2)
         return written
 
 
@@ -345,7 +345,7 @@ def _are_strings(labels: Iterable[Any]) -> bool:
 
 
 def _class_names(data: object, column: str) -> list[str] | None:
-    """Look up the names of the class labels (``List(ClassLabel(...))``) of a data set, or of one of its columns."""
+    """Look up the names of the class labels (``List(ClassLabel(...))``) of a dataset, or of one of its columns."""
     features = getattr(data, "features", None)
     feature = features.get(column) if isinstance(features, Mapping) else features
     return getattr(getattr(feature, "feature", None), "names", None)
@@ -474,7 +474,7 @@ def json_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def too_long(line: int | None = None) -> DataError:
     """Return the error for a row that is too long."""
-    return DataError(f"longer than {MAX_LINE:,} bytes; divide it.", line=line)
+    return DataError(f"longer than {MAX_LINE:,} bytes; split it.", line=line)
 
 
 @contextmanager
@@ -555,7 +555,7 @@ def _next_cells(reader: Any) -> list[str] | DataError | None:
     except csv.Error as error:
         end = reader.line_num
         lines = f"; lines {start:,} to {end:,} were read as one row" if end > start else ""
-        return DataError(f"quotes that do not fit together ({error}){lines}.")
+        return DataError(f"unbalanced quotes ({error}){lines}.")
 
 
 def _checked_header(cells: list[str] | DataError | None, columns: Columns, carry: Sequence[str]) -> list[str] | None:
@@ -589,7 +589,7 @@ def _csv_row(header: list[str], cells: list[str] | DataError, columns: Columns) 
         raise cells
     _check_utf8(cells)
     if len(cells) > len(header):
-        raise DataError(f"{len(cells)} cells where the header has {len(header)}: {shown(cells[len(header)])}.")
+        raise DataError(f"{len(cells)} cells, but the header has {len(header)}: {shown(cells[len(header)])}.")
     row: dict[str, Any] = dict(zip(header, cells, strict=False))
     if columns.labels in row:
         cell = row[columns.labels]
@@ -620,14 +620,14 @@ def _parquet_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], row_
                 else:
                     yield number, 1, lambda row=rows[at]: row  # type: ignore[misc]
     except (ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FileError(f"not a Parquet file that can be read ({_one_line(error)}).") from None
+        raise FileError(f"not a valid Parquet file ({_one_line(error)}).") from None
 
 
 def _check_times(schema: Any, carry: Sequence[str]) -> None:
-    """Raise if a carried column holds times in nanoseconds: Python's times would drop the last three digits."""
+    """Raise if a carried column has times in nanoseconds: Python's times would drop the last three digits."""
     for name in carry:
         if name in schema.names and "time64[ns]" in str(schema.field(name).type):
-            raise FileError(f"{shown(name)} is carried and holds times in nanoseconds; convert it to microseconds.")
+            raise FileError(f"the carried field {shown(name)} has times in nanoseconds; convert it to microseconds.")
 
 
 def _parquet_row(batch: Any, at: int) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class Prediction:
 
         """
         if self.probabilities is None:
-            raise ValueError("there are no probabilities to keep the top ones of; ask for samples (samples=16, say).")
+            raise ValueError("top requires probabilities; pass samples=16, for example.")
         ranked = sorted(self.probabilities.items(), key=lambda item: -item[1])
         return replace(self, probabilities=dict(ranked[:n]))
 

@@ -1,4 +1,4 @@
-"""Named orderings, samplers and written forms: names, help, traits and defaults, for all that offers or uses them.
+"""Registry of orderings, samplers and written forms: names, help, traits and defaults.
 
 Imports nothing heavy. A new ordering or form is one entry and the function or class that it points to.
 """
@@ -47,14 +47,14 @@ class OrderingEntry:
 
 @dataclass(frozen=True, slots=True)
 class FormEntry:
-    """What is known of a written form without importing it."""
+    """Description of a written form, available without importing it."""
 
     help: str
     """A phrase for help texts."""
     make: str | Callable[..., Any]
     """The `WrittenForm`: a class, or ``module:class``, imported on first use."""
     takes_separator: bool = False
-    """Whether the text between two labels can be chosen."""
+    """Whether the separator can be set."""
 
     def load(self) -> Callable[..., Any]:
         """Return the class of the form."""
@@ -103,15 +103,15 @@ FORMS: dict[str, FormEntry] = {
     "separated": FormEntry("2 | joy | love", "setaug.forms.separated:SeparatedForm", takes_separator=True),
     "json": FormEntry('{"size": 2, "labels": ["joy", "love"]}', "setaug.forms.json_list:JsonForm"),
 }
-"""How a set is text."""
+"""Formats of a set as text."""
 DEFAULT_PAIR_FORMAT = "prompt-completion"
 PAIR_FORMATS = {
     "prompt-completion": "two texts",
     "chat": "one list of chat messages",
     "chat-prompt-completion": "two lists of chat messages",
-    "columns": "two texts with names of your choice",
+    "columns": "two texts with column names of your choice",
 }
-"""How a training pair is a row."""
+"""Formats of a training pair as a row."""
 
 
 def proposals() -> dict[str, str]:

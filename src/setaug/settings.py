@@ -20,26 +20,26 @@ SEEDS = (15143, 27122, 999888)
 """The paper's seeds."""
 
 PAPER_MODEL = "facebook/bart-base"
-"""The smaller of the paper's models that are fine-tuned, on the Hugging Face hub."""
+"""The smaller of the paper's models that are fine-tuned, on the Hugging Face Hub."""
 
 PRECISIONS: dict[str, dict[str, Any]] = {"float32": {}, "bfloat16": {"bf16": True}, "float16": {"fp16": True}}
 """Numeric precisions, and the arguments of transformers' Trainer that select them."""
 
 WEIGHTS = {
-    "float32": "as training needs it",
-    "bfloat16": "half the memory for weights, gradients and optimizer, but small updates are rounded away",
+    "float32": "full precision",
+    "bfloat16": "half the memory for weights, gradients and optimizer, but small updates are lost to rounding",
 }
-"""Types of the weights that are trained, and of those that are loaded."""
+"""Data types of the weights, in training and when a model is loaded."""
 
 OBJECTIVES = {
     "plain": "likelihood of the given order and the sampled ones",
-    "closed": "the same, among the tokens with which a set of known labels can go on",
-    "elbo": "a lower bound of the set's likelihood, from the sampled orders alone",
+    "closed": "the same, normalized over the tokens that the set constraint allows",
+    "elbo": "a lower bound of the set's likelihood, from sampled orders only",
     "iwelbo": "the importance-weighted bound over the sampled orders",
 }
-"""What training maximises."""
+"""Training objectives."""
 DRAWN = ("elbo", "iwelbo")
-"""Objectives whose orders are all drawn, without the given one."""
+"""Objectives whose orders are all sampled, without the given one."""
 
 TRACKERS = {
     "tensorboard": "files in the run's folder",
@@ -49,10 +49,10 @@ TRACKERS = {
 """Experiment trackers that training can report to, through transformers."""
 
 RECIPES = {
-    "default": "values that suit the kind of model and the number of texts",
-    "paper": "the paper's (appendix D): 3 epochs, a learning rate of 1e-5, all training data, no early stop",
+    "default": "values that depend on the type of model and the number of texts",
+    "paper": "the paper's values (appendix D): 3 epochs, learning rate 1e-5, all training data, no early stopping",
 }
-"""Where the training settings that are not given come from."""
+"""Sources of the training settings that are not given."""
 PAPER_EPOCHS, PAPER_RATE = 3, 1e-5
 _RATES = {
     "t5": 5e-4,
@@ -62,10 +62,10 @@ _RATES = {
     "encoder": 5e-5,
     "small-encoder": 5e-4,
 }
-"""Learning rates by kind of model."""
+"""Learning rates by type of model."""
 _MIN_UPDATES = 400
 _EPOCHS = range(3, 31)
-"""As many epochs as that many updates need, within these bounds: small data is read more often."""
+"""The number of epochs is what `_MIN_UPDATES` updates need, within these bounds: small data needs more epochs."""
 _PATIENCE = 4
 
 
@@ -81,19 +81,19 @@ WAYS = {
     "expected-f1": "the set with the highest expected F1",
     "expected-jaccard": "a set with a high expected Jaccard index",
     "exact-match": "the most probable set",
-    "threshold": "all labels with at least the threshold probability",
+    "threshold": "all labels whose probability is at least the threshold",
     "top-k": "the k most probable labels",
     "size": "the k most probable labels, where k is the most probable size",
 }
-"""Ways to choose a set from label probabilities or from sampled sets."""
+"""Rules for choosing a set from label probabilities or from sampled sets."""
 
 CHOICES = {
-    "best": "the way that is best on the dev data",
-    "written": "the set that the model writes",
+    "best": "the rule with the highest F1 on the dev data",
+    "written": "the set that the model generates",
     **WAYS,
-    "oracle-k": "as many of the most probable labels as the true set has",
+    "oracle-k": "the k most probable labels, where k is the size of the true set",
 }
-"""Where a predicted set comes from."""
+"""How to choose a predicted set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class Method:
     writes_size
         Whether the set's size is written first by default.
     model
-        The kind of model.
+        The type of model.
 
     """
 
@@ -135,7 +135,7 @@ METHODS = {
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingMethod:
-    """A way to generate text.
+    """A method for generating text.
 
     Parameters
     ----------
@@ -177,17 +177,17 @@ DECODINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
-    """How to train. What is None depends on the recipe; `completed` fills it in.
+    """How to train. Settings that are None depend on the recipe; `completed` fills them in.
 
     Parameters
     ----------
     recipe
-        Where the settings that are not given come from.
+        Source of the settings that are not given.
     epochs
-        Passes over the training data; by default as many as 400 updates need, from 3 to 30.
+        Number of epochs; by default enough for 400 updates, between 3 and 30.
     learning_rate
-        Peak learning rate; by default 5e-4 for T5, 2e-4 for adapters, 5e-4 for encoders narrower than 512 (MiniLM),
-        5e-5 for other pretrained models, and that of their shape for models from scratch (1e-3 for ``tiny``).
+        Peak learning rate; by default 5e-4 for T5, 2e-4 for adapters, 5e-4 for encoders with a hidden size below 512
+        (MiniLM), 5e-5 for other pretrained models, and for models from scratch that of their shape (1e-3 for ``tiny``).
     batch_size
         Examples per step and process, each with all of its orders.
     accumulate
@@ -209,16 +209,16 @@ class TrainingSettings:
     precision
         Numeric precision; ``bfloat16`` and ``float16`` are mixed precision.
     weights
-        Type of the weights, in memory and in the model's file; LoRA adapters are always float32.
+        Data type of the weights, in memory and in the saved model; LoRA adapters are always float32.
     gradient_checkpointing
-        Compute activations again in the backward pass instead of keeping them: less memory, more time.
+        Recompute activations in the backward pass instead of storing them: less memory, more time.
     lora_rank
         Train LoRA adapters of this rank instead of all weights; they are merged at the end.
     held_out
-        Fraction of the training data to hold out as dev data if none is given (0.1, of 100 examples or more);
-        0: nothing.
+        Fraction of the training data to hold out as dev data if none is given; by default 0.1 if there are at least
+        100 examples; 0: none.
     patience
-        Stop after this many evaluations without improvement of F1 on the dev data, by default 4; 0: never.
+        Stop after this many evaluations without a better F1 on the dev data, by default 4; 0: never.
     checkpoint_every
         Save and evaluate every N updates; by default after each epoch.
     seed
@@ -266,7 +266,7 @@ class TrainingSettings:
 
     @property
     def is_paper(self) -> bool:
-        """Whether settings that are not given are the paper's."""
+        """Whether the defaults are the paper's."""
         return self.recipe == "paper"
 
     @property
@@ -277,14 +277,14 @@ class TrainingSettings:
         return 0.0 if self.is_paper else 0.1
 
     def completed(self, kind: str, n_examples: int, *, n_processes: int = 1, own_rate: float | None = None) -> Self:
-        """Return the settings with all that the recipe decides.
+        """Return the settings with the values of the recipe filled in.
 
         Parameters
         ----------
         kind
-            The kind of model: ``t5``, ``encoder-decoder``, ``causal``, ``encoder``, ``small-encoder`` or ``adapters``.
+            The type of model: ``t5``, ``encoder-decoder``, ``causal``, ``encoder``, ``small-encoder`` or ``adapters``.
         n_examples
-            How many examples are trained on.
+            Number of training examples.
         own_rate
             The learning rate of a model from scratch.
 
@@ -316,7 +316,7 @@ class Decoding:
     name
         Decoding method.
     constrained
-        Constrain the model to write a set: no duplicate or unknown labels, exactly as many as the stated size.
+        Constrain the output to a set: no duplicate or unknown labels, as many labels as the stated size.
     size_is
         Force this size for every set.
     min_size
@@ -334,14 +334,14 @@ class Decoding:
     samples
         Sample this many sets per text, and return a probability for each label.
     choose
-        Where a set comes from. What is best on the dev data is chosen in training; with samples, ``best``
+        How to choose the set. The best rule is determined on the dev data in training; with samples, ``best``
         and ``written`` are ``expected-f1``.
     threshold
         Minimum probability of a label, for ``threshold``.
     batch_size
         Sets per batch.
     seed
-        Random seed of sampling.
+        Random seed for sampling.
 
     Examples
     --------
@@ -380,7 +380,7 @@ class Decoding:
         if not 0 < self.top_p <= 1 or not 0 <= self.threshold <= 1:
             raise ValueError(f"top_p and threshold must be from 0 to 1, got {self.top_p!r} and {self.threshold!r}.")
         if not self.constrained and (self.size_is is not None or self.max_size is not None or self.min_size):
-            raise ValueError("size_is, min_size and max_size need the constraint.")
+            raise ValueError("size_is, min_size and max_size require the constraint.")
 
     @property
     def does_sample(self) -> bool:
@@ -409,7 +409,7 @@ class Endpoint:
     base_url
         Base URL of the server, up to /v1; by default $OPENAI_BASE_URL, or https://api.openai.com/v1.
     key_variable
-        Environment variable of the API key. It is read when it is used, and stored nowhere.
+        Environment variable of the API key. The key is read when needed and never stored.
     concurrency
         Concurrent requests.
     timeout
@@ -417,7 +417,7 @@ class Endpoint:
     max_retries
         Retries while the server is busy, fails or hangs.
     max_wait
-        The run ends if the server asks to wait for more seconds than this.
+        The run ends if the server asks to wait longer than this many seconds.
     request
         Extra fields of each request; None removes a field: ``{"max_tokens": None}``.
 
@@ -462,7 +462,7 @@ class Endpoint:
         key = os.environ.get(self.key_variable, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise EndpointError(
-                f"the environment variable {self.key_variable} holds no key: it contains invalid characters."
+                f"the environment variable {self.key_variable} is not a valid key: it contains invalid characters."
             )
         return key or None
 
@@ -474,7 +474,7 @@ def _check_url(url: str) -> None:
     except ValueError:  # the port is not a number
         is_valid = False
     if not is_valid:
-        raise ValueError(f"base_url must be an address such as http://localhost:8000/v1, got {url!r}.")
+        raise ValueError(f"base_url must be a URL such as http://localhost:8000/v1, got {url!r}.")
 
 
 def check_whole(name: str, value: object, *, at_least: int, optional: bool = False) -> None:

@@ -32,7 +32,7 @@ def is_frame(data: Any) -> bool:
 def _zipped(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, values in columns.items():
         if hasattr(values, "column_names"):
-            raise TypeError(f"expected one data set, got a mapping of splits; choose one, such as data[{name!r}].")
+            raise TypeError(f"expected one dataset, got a mapping of splits; choose one, such as data[{name!r}].")
         if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
             raise TypeError(
                 f"expected columns, got {type(values).__name__} for {name!r}; put a single row into a list."
@@ -69,11 +69,9 @@ def indicated(matrix: Any, names: Sequence[Any] | None) -> list[list[Any]]:
     if is_frame(matrix):
         names, matrix = list(matrix.columns), matrix.to_numpy()
     if names is None:
-        raise TypeError(
-            "an indicator matrix needs the names of its columns: give columns=Columns(names=[...]), or a data frame."
-        )
+        raise TypeError("an indicator matrix needs column names: pass columns=Columns(names=[...]), or a data frame.")
     if matrix.shape[1] != len(names):
-        raise ValueError(f"the indicator matrix has {matrix.shape[1]} columns, and there are {len(names)} names.")
+        raise ValueError(f"the indicator matrix has {matrix.shape[1]} columns, but there are {len(names)} names.")
     if hasattr(matrix, "tocsr"):
         rows = matrix.tocsr(copy=True)
         rows.sum_duplicates()
@@ -86,5 +84,5 @@ def indicated(matrix: Any, names: Sequence[Any] | None) -> list[list[Any]]:
 
 def _is_one(value: Any, name: Any) -> bool:
     if value not in (0, 1) or isinstance(value, str):
-        raise ValueError(f"an indicator matrix has only 0 and 1, but {value!r} in the column {name!r}.")
+        raise ValueError(f"an indicator matrix must contain only 0 and 1, got {value!r} in the column {name!r}.")
     return bool(value)

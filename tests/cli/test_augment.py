@@ -34,7 +34,7 @@ def test_it_writes_pairs_and_a_summary(source: Path, capsys: pytest.CaptureFixtu
     assert rows[0].keys() == {"prompt", "completion"}
     output = capsys.readouterr()
     assert output.out == ""
-    assert "100 examples with 50 distinct labels gave 400 pairs" in output.err
+    assert "100 examples with 50 distinct labels: wrote 400 pairs" in output.err
     assert "of the sets have an edge; mean log2 number of allowed orders" in output.err
 
 
@@ -71,7 +71,7 @@ def test_it_reads_standard_input_and_writes_standard_output() -> None:
 
 def test_a_device_takes_json_lines(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["augment", str(source), "-o", os.devnull]) == 0
-    assert "gave 300 pairs" in capsys.readouterr().err
+    assert "wrote 300 pairs" in capsys.readouterr().err
     assert not os.path.isfile(os.devnull)
 
 
@@ -90,18 +90,18 @@ def test_a_bad_line_is_one_line_on_standard_error_and_exit_code_2(tmp_path: Path
     [
         (["missing.jsonl"], "cannot read missing.jsonl: No such file or directory."),
         (["TRAIN", "-o", "no/such/folder.jsonl"], "cannot write no/such/folder.jsonl: No such file or directory."),
-        (["TRAIN", "-o", "."], "cannot tell the kind of file from its name"),
+        (["TRAIN", "-o", "."], "cannot infer the file format from the name"),
         (["TRAIN", "-o", "TRAIN"], "the output would replace the input"),
         (["TRAIN", "--min-ratio", "0.5"], "min_ratio must be at least 1, got 0.5."),
         (["TRAIN", "--orders", "-1"], "n_orders must be from 0 to"),
-        (["TRAIN", "--template", "x"], "template must hold {text} exactly once"),
-        (["TRAIN", "--format", "columns"], "needs two column names"),
+        (["TRAIN", "--template", "x"], "template must contain {text} exactly once"),
+        (["TRAIN", "--format", "columns"], "requires two column names"),
         (["TRAIN", "--system", "Be brief."], "only chat formats have a system message"),
         (["TRAIN", "--carry", "prompt"], 'the field "prompt" cannot be carried'),
         (["TRAIN", "--separator", "a"], "separator must not start with a letter"),
         (
             ["TRAIN", "--written-as", "json", "--separator", ","],
-            "sets written as json have no separator of choice, got ','.",
+            "written_as='json' does not support a separator, got ','.",
         ),
         (["TRAIN", "--delimiter", ""], "--delimiter must not be empty."),
         (["TRAIN", "--text-field", "body"], 'line 1 of train.jsonl: field "body" is missing; the row has "id", "text"'),
@@ -140,7 +140,7 @@ def test_many_inputs_give_many_shards(source: Path, tmp_path: Path, capsys: pyte
     (folder / "b.jsonl").write_bytes(source.read_bytes())
     target = tmp_path / "out" / "pairs.jsonl"
     assert main(["augment", str(source), str(folder), "-o", str(target), "--shards", "3"]) == 0
-    assert "200 examples with 50 distinct labels gave 600 pairs" in capsys.readouterr().err
+    assert "200 examples with 50 distinct labels: wrote 600 pairs" in capsys.readouterr().err
     assert sorted(os.listdir(target.parent)) == [f"pairs-0000{k}-of-00003.jsonl" for k in range(3)]
     assert main(["inspect", str(source), str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_sets"] == 200
@@ -182,7 +182,7 @@ def test_labels_that_look_joined_are_warned_of(
     output = ["-o", str(tmp_path / "out.jsonl"), "-q"] if command == "augment" else ["--no-diagnosis"]
     assert main([command, str(file), *output]) == 0
     warning = capfd.readouterr().err
-    assert "warning: most labels look like several in one" in warning
+    assert "warning: most labels look like several labels in one" in warning
     assert remedy in warning
 
 

@@ -77,8 +77,8 @@ def test_what_neither_names_is_asked_for(tmp_path: Path, capfd: pytest.CaptureFi
         ("seeds = 3", "seeds must be a list, got 3."),
         ("report-to = ['paper']", "report-to must be one of tensorboard, wandb, mlflow, got 'paper'."),
         ("method = 'best'", "method must be one of setaug, seq2seq"),
-        ("[dev]\nepochs = 3", "dev must be a text, got a table."),
-        ("epochs = ", "is no TOML: Invalid value"),
+        ("[dev]\nepochs = 3", "dev must be a string, got a table."),
+        ("epochs = ", "is not valid TOML: Invalid value"),
     ],
 )
 def test_mistakes_are_one_line(text: str, problem: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -95,7 +95,7 @@ def test_files_that_are_not_there_or_no_text(tmp_path: Path, capfd: pytest.Captu
     assert main(["train", "a.jsonl", "-o", "run", "--config", str(tmp_path / "no.toml")]) == 2
     assert capfd.readouterr().err.endswith("no.toml: No such file or directory.\n")
     (tmp_path / "no.toml").write_bytes(b"\xff")
-    with pytest.raises(SetAugError, match="is no TOML"):
+    with pytest.raises(SetAugError, match="is not valid TOML"):
         parse("--config", str(tmp_path / "no.toml"))
 
 

@@ -65,18 +65,18 @@ def test_all_data_sets_make_the_papers_table(folder: Path, capfd: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["imdb"], "unknown data set 'imdb'; use one of go-emotions, ufet, reuters, kp20k"),
+        (["imdb"], "unknown dataset 'imdb'; use one of go-emotions, ufet, reuters, kp20k"),
         (["ufet[min0]"], "ufet has no filter 'min0'"),
         (["ufet", "--data-dir", "."], "cannot write to out.jsonl: it is a file; name a folder"),
         (["ufet", "-o", "sets"], "ufet needs the folder of its files (--data-dir, data_dir)"),
         (["ufet", "-o", "sets", "--data-dir", "."], "Ultra-Fine Entity Typing is not in .; expected train.json"),
         (["ufet", "-o", "sets", "--data-dir", "nowhere"], "there is no folder nowhere; expected train.json"),
         (["ufet", "-o", "sets", "--data-dir", ".", "--download"], "not both"),
-        (["ufet", "-o", "sets", "--download"], "is not available on the Hugging Face hub"),
+        (["ufet", "-o", "sets", "--download"], "is not available on the Hugging Face Hub"),
         (["go-emotions", "-o", "sets", "--data-dir", "goemotions"], "skip the check with --no-verify"),
         (
             ["go-emotions[train9]", "-o", "sets", "--data-dir", "goemotions", "--no-verify"],
-            "asks for 9 training examples; there are only 3",
+            "requires 9 training examples, but there are only 3",
         ),
         (
             ["go-emotions", "-o", "out.jsonl/sets", "--data-dir", "goemotions", "--no-verify"],

@@ -59,7 +59,7 @@ def test_the_demo_trains_two_models_and_compares_them(tmp_path: Path, capfd: pyt
         assert len((tmp_path / f"{method}-constrained.jsonl").read_text().splitlines()) == 300
     for way in ("text", "constrained"):
         assert f"$ setaug compare {tmp_path}/seq2seq-{way}.jsonl {tmp_path}/setaug-{way}.jsonl " in shown
-    assert "In short (Jaccard; one seed, so small differences mean nothing):" in shown
+    assert "Summary (Jaccard; one seed, so small differences are not meaningful):" in shown
 
 
 def test_help_needs_none_of_the_heavy_imports() -> None:

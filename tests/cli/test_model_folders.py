@@ -25,8 +25,8 @@ sys.exit(status)
     ("folder", "problem"),
     [
         ("missing", "there is no model folder missing."),
-        ("empty", "the folder empty holds no model of setaug: setaug.json is missing."),
-        ("broken", "broken/setaug.json is not what setaug writes: it names no kind of model."),
+        ("empty", "the folder empty is not a setaug model: setaug.json is missing."),
+        ("broken", "broken/setaug.json is not a valid setaug file: it has no kind of model."),
     ],
 )
 def test_a_folder_without_a_model_is_refused_before_torch_is_imported(

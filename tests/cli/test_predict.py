@@ -141,11 +141,11 @@ def test_bad_lines_can_be_left_out(folder: Path, generator_folder: Path, capfd: 
 
 MISTAKES = [
     ("missing dev.jsonl", "there is no model folder missing."),
-    (". dev.jsonl", "the folder . holds no model of setaug: setaug.json is missing."),
+    (". dev.jsonl", "the folder . is not a setaug model: setaug.json is missing."),
     ("{generator} missing.jsonl", "cannot read missing.jsonl"),
     ("{generator} bad.jsonl", 'line 1 of bad.jsonl: field "text" is missing'),
     ("{generator} dev.jsonl --size-is 99", "too few for a set of 99"),
-    ("{generator} dev.jsonl -o sets.txt", "sets.txt: cannot tell the kind of file from its name"),
+    ("{generator} dev.jsonl -o sets.txt", "sets.txt: cannot infer the file format from the name"),
     ("{generator} dev.jsonl --carry typo", 'no row has the field "typo", which is to be carried; the first has "text"'),
     ("{generator} dev.jsonl --carry labels", 'the field "labels" cannot be carried'),
     ("{generator} dev.jsonl --shards 0", "shards must be a positive integer, got 0"),
@@ -153,7 +153,7 @@ MISTAKES = [
     ("{generator} dev.jsonl --engine ray", "--engine ray writes shards; add --shards 16"),
     ("{generator} dev.jsonl --size-is -1", "size_is must be an integer of at least 0, got -1."),
     ("{generator} dev.jsonl --min-size 3 --max-size 2", "max_size 2 is below min_size 3."),
-    ("{generator} dev.jsonl --no-constrain --size-is 2", "size_is, min_size and max_size need the constraint."),
+    ("{generator} dev.jsonl --no-constrain --size-is 2", "size_is, min_size and max_size require the constraint."),
     ("{generator} dev.jsonl --temperature 0", "temperature must be from 0.001 to 1000, got 0.0."),
     ("{generator} dev.jsonl --samples -1", "samples must be"),
     ("{generator} dev.jsonl --top-p 2", "top_p and threshold must be from 0 to 1"),
@@ -165,11 +165,11 @@ MISTAKES = [
     ("{generator} dev.jsonl --samples 2 --calibrate texts.jsonl", 'field "labels" is missing'),
     ("{classifier} dev.jsonl --size-is 3", "a classifier takes no size_is."),
     ("{classifier} dev.jsonl --samples 3", "a classifier takes no samples."),
-    ("{classifier} dev.jsonl --samples 3 --calibrate dev.jsonl", "only models that write sets can be calibrated"),
+    ("{classifier} dev.jsonl --samples 3 --calibrate dev.jsonl", "only generative models can be calibrated"),
     ("{classifier} texts.jsonl --rule oracle-k", 'field "labels" is missing'),
     ("{search} dev.jsonl --samples 3", "set search takes no samples."),
     ("{search} dev.jsonl --decoding greedy", "set search takes no name."),
-    ("{search} dev.jsonl --samples 3 --calibrate dev.jsonl", "only models that write sets can be calibrated"),
+    ("{search} dev.jsonl --samples 3 --calibrate dev.jsonl", "only generative models can be calibrated"),
     ("{generator} dev.jsonl -o no/such/folder/out.jsonl", "cannot write no/such/folder/out.jsonl"),
 ]
 
@@ -242,4 +242,4 @@ def test_the_most_probable_labels_are_kept(
     assert all(len(one.probabilities or ()) == 3 for one in found)
     assert main(["predict", str(generator_folder), "dev.jsonl", "-q", "--top", "0"]) == 2
     assert main(["predict", str(generator_folder), "dev.jsonl", "-q", "--top", "3"]) == 2
-    assert "there are no probabilities to keep the top ones of" in capfd.readouterr().err
+    assert "top requires probabilities" in capfd.readouterr().err

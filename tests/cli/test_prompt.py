@@ -84,7 +84,7 @@ def test_a_run_whose_server_is_killed_goes_on(
         _, told = run.communicate(timeout=120)
         assert run.returncode == 2
         assert "cannot reach the server" in told
-        assert f"of {N_TEXTS} texts are answered" in told
+        assert f"of {N_TEXTS} texts are done" in told
         assert "Traceback" not in told
         assert "secret" not in told
         assert not (files / "out.jsonl").exists()
@@ -202,19 +202,19 @@ def test_answers_lie_beside_an_output_that_is_named_by_an_address(server: ModelS
         (["--shots", "-1"], "shots must be an integer of at least 0"),
         (["--request", "[1]"], "--request must be a JSON object"),
         (["--request", "{"], "--request must be a JSON object"),
-        (["--request", '{"messages": []}'], 'the field "messages" of a request cannot be chosen by hand'),
+        (["--request", '{"messages": []}'], 'the field "messages" of a request cannot be set'),
         (["--vocabulary", "missing.txt"], "there is no file missing.txt"),
-        (["--template", "no text"], "template must hold {text} exactly once"),
-        (["--base-url", "localhost"], "base_url must be an address"),
+        (["--template", "no text"], "template must contain {text} exactly once"),
+        (["--base-url", "localhost"], "base_url must be a URL"),
         (["--concurrency", "0"], "concurrency must be"),
-        (["-o", "sets.tsv.gz"], "the output is JSON lines, but the suffix of sets.tsv.gz is that of another format"),
+        (["-o", "sets.tsv.gz"], "the output is JSON lines, but sets.tsv.gz has the suffix of another format"),
         (["--train", "missing.jsonl"], "cannot read missing.jsonl"),
         (["--train", "empty.jsonl"], "empty.jsonl contains no examples"),
         (["--answers", "train.jsonl"], "the output would replace the input train.jsonl"),
         (["--answers", "out.jsonl"], "out.jsonl would be written twice"),
-        (["--answers", "-"], "answers need a file of their own on this machine, not -."),
-        (["--answers", "/dev/stdout"], "answers need a file of their own on this machine, not /dev/stdout."),
-        (["--answers", "memory://a"], "answers need a file of their own on this machine, not memory://a."),
+        (["--answers", "-"], "--answers must be a separate local file, got -."),
+        (["--answers", "/dev/stdout"], "--answers must be a separate local file, got /dev/stdout."),
+        (["--answers", "memory://a"], "--answers must be a separate local file, got memory://a."),
         (["--answers", "notes.txt"], "line 1 of notes.txt was not written by this command"),
     ],
 )

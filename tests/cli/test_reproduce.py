@@ -18,9 +18,9 @@ MODEL = ["--model", "some/bart"]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["main", *MODEL], "give the folder of the data sets (--data-dir), or download them (--download)."),
+        (["main", *MODEL], "give the folder of the datasets (--data-dir), or download them (--download)."),
         (["main", "--data-dir", "data"], "give an encoder-decoder to train"),
-        (["main", *MODEL, "--data-dir", "data", "--data", "imdb"], "unknown data set 'imdb'"),
+        (["main", *MODEL, "--data-dir", "data", "--data", "imdb"], "unknown dataset 'imdb'"),
         (
             ["main", *MODEL, "--data-dir", "data", "--data", "kp20k"],
             "main needs closed labels; use go-emotions, ufet, reuters.",
@@ -35,7 +35,7 @@ MODEL = ["--model", "some/bart"]
         (["main", *MODEL, "--data-dir", "data", "--rows", "x"], "main has no row 'x'; use one of set search; "),
         (["main", *MODEL, "--data-dir", "data", "--download"], "download"),
         (["main", *MODEL, "--data-dir", "data", "--data", "ufet"], "types.txt"),
-        (["main", *MODEL, "--data-dir", "data", "--report", "--dry-run"], "--report and --dry-run exclude each other."),
+        (["main", *MODEL, "--data-dir", "data", "--report", "--dry-run"], "--report and --dry-run cannot be combined."),
     ],
 )
 def test_calls_that_make_no_sense_are_refused(

@@ -29,7 +29,7 @@ def refused(capfd: pytest.CaptureFixture[str]) -> str:
 
 def test_more_orders_than_memory_can_hold(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["augment", "few.jsonl", "-o", "out.jsonl", "--orders", str(10**15)]) == 2
-    assert refused(capfd) == "setaug augment: not enough memory; ask for fewer --orders\n"
+    assert refused(capfd) == "setaug augment: not enough memory; try fewer --orders\n"
     assert not Path("out.jsonl").exists()
 
 
@@ -64,7 +64,7 @@ def test_resume_is_advised_only_where_there_is_something_to_resume(
     advice = (
         "continue from the last checkpoint with --resume"
         if has_checkpoint
-        else "there is no checkpoint yet; the same command begins again"
+        else "there is no checkpoint yet; run the same command to start over"
     )
     assert refused(capfd) == f"setaug train: interrupted; {advice}\n"
 
@@ -91,4 +91,4 @@ def test_joined_labels_are_told_by_every_command_that_reads_labels(capfd: pytest
     Path("joined.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     for command in ("augment joined.jsonl -o out.jsonl", "inspect joined.jsonl", "evaluate joined.jsonl joined.jsonl"):
         assert main(command.split()) == 0
-        assert "warning: most labels look like several in one" in capfd.readouterr().err
+        assert "warning: most labels look like several labels in one" in capfd.readouterr().err

@@ -129,13 +129,13 @@ MISTAKES = [
     ("{generator} dev.jsonl --samples 0", "samples must be an integer of at least 1, got 0."),
     (
         "{generator} dev.jsonl -o bits.parquet",
-        "the output is JSON lines, but the suffix of bits.parquet is that of another",
+        "the output is JSON lines, but bits.parquet has the suffix of another",
     ),
     ("{generator} dev.jsonl --max-exact 8", "max_exact must be an integer from 0 to 7, got 8."),
     ("{generator} dev.jsonl --seed -1", "seed must be an integer"),
     ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),
-    ("{classifier} dev.jsonl", "only models that write whole sets can be scored, and this one is a classifier."),
-    ("{search} dev.jsonl", "only models that write whole sets can be scored, and this one is a set-search."),
+    ("{classifier} dev.jsonl", "only models that generate whole sets can be scored; this model is a classifier."),
+    ("{search} dev.jsonl", "only models that generate whole sets can be scored; this model is a set-search."),
     ("{generator} dev.jsonl -o no/such/folder/out.jsonl", "cannot write no/such/folder/out.jsonl"),
 ]
 

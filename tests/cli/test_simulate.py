@@ -14,7 +14,7 @@ from setaug.experiments.simulation.processes import PROCESSES, block_symbols
 
 
 def test_help_names_all_studies_and_processes() -> None:
-    assert all(f"  {name:12}{finding.help}\n" in EXAMPLES for name, finding in FINDINGS.items())
+    assert all(f"  {name:14}{finding.help}\n" in EXAMPLES for name, finding in FINDINGS.items())
     assert _PROCESSES.keys() == PROCESSES.keys()
 
 
@@ -50,7 +50,7 @@ def test_data_goes_to_standard_output_with_all_that_is_asked_for(capfdbinary: py
         (["data", "--process", "partners", "--noise", "0"], "--noise does not apply to the process partners."),
         (["data", "--max-size", "9"], "--max-size does not apply to the process blocks."),
         (["data", "--examples", "-1"], "--examples must not be negative, got -1."),
-        (["data", "--noise", "2"], "noise must be a share from 0 to 1, got 2.0."),
+        (["data", "--noise", "2"], "noise must be a probability from 0 to 1, got 2.0."),
         (["data", "--symbols", "3"], "6 blocks of 2 need more than 3 symbols."),
         (["data", "--seed", "-1"], "seed must be a non-negative integer, got -1."),
         (["finding-1", "--workers", "0"], "workers must be a positive integer, got 0."),

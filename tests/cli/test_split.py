@@ -84,9 +84,9 @@ def test_tables_and_bad_rows_are_read_as_elsewhere(folder: Path, capfd: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("in.jsonl -o out --dev 230 --test 0", "no example is left to train on: there are 230"),
-        ("in.jsonl -o out --dev 1.5", "dev must be a share below 1 or a number of rows, got 1.5"),
-        ("in.jsonl -o out --test -1", "test must be a share below 1 or a number of rows, got -1.0"),
+        ("in.jsonl -o out --dev 230 --test 0", "no examples are left for training, of 230"),
+        ("in.jsonl -o out --dev 1.5", "dev must be a fraction below 1 or a number of rows, got 1.5"),
+        ("in.jsonl -o out --test -1", "test must be a fraction below 1 or a number of rows, got -1.0"),
         ("empty.jsonl -o out", "no examples to split"),
         ("in.jsonl -o there", "there/train.jsonl already exists; choose another folder"),
     ],

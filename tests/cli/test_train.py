@@ -132,7 +132,7 @@ MISTAKES = {
     "train.jsonl --min-pmi nan": "min_pmi",
     "train.jsonl --min-ratio 0.5": "min_ratio must be at least 1, got 0.5.",
     "train.jsonl --separator a": "separator must not start with a letter",
-    "train.jsonl --template text": "template must hold {text} exactly once, got 'text'.",
+    "train.jsonl --template text": "template must contain {text} exactly once, got 'text'.",
     "train.jsonl --delimiter=": "--delimiter must not be empty.",
     "train.jsonl --patience 2 --held-out 0": "patience needs dev data",
     "train.jsonl --vocabulary missing.txt": "there is no file missing.txt.",

@@ -1,4 +1,4 @@
-"""The hub's data sets, played by local folders with the same files and columns."""
+"""The Hub's datasets, played by local folders with the same files and columns."""
 
 import json
 import sys
@@ -88,7 +88,7 @@ def test_a_hub_that_fails_is_one_sentence(error: Exception, monkeypatch: pytest.
 
     monkeypatch.setattr(datasets, "load_dataset", fail)
     with pytest.raises(
-        FileError, match=r"cannot download memray/kp20k from the Hugging Face hub \((no net|Conn)"
+        FileError, match=r"cannot download memray/kp20k from the Hugging Face Hub \((no net|Conn)"
     ) as caught:
         load_dataset("kp20k", download=True)
     assert "memray/seq2seq-keyphrase" in str(caught.value)
@@ -98,12 +98,12 @@ def test_a_hub_that_fails_is_one_sentence(error: Exception, monkeypatch: pytest.
 @pytest.mark.parametrize("name", ["ufet", "reuters"])
 def test_what_the_hub_does_not_have_must_be_got_by_hand(name: str) -> None:
     with pytest.raises(
-        FileError, match="is not available on the Hugging Face hub, only go-emotions and kp20k; download"
+        FileError, match="is not available on the Hugging Face Hub, only go-emotions and kp20k; download"
     ):
         load_dataset(name, download=True)
 
 
 def test_downloading_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match=r"Downloading data sets needs .* pip install 'setaug\[hub\]'"):
+    with pytest.raises(MissingExtraError, match=r"Downloading datasets needs .* pip install 'setaug\[hub\]'"):
         load_dataset("kp20k", download=True)

@@ -98,7 +98,7 @@ def test_present_and_absent_phrases_are_told_apart_before_they_are_counted(tmp_p
 
 
 def test_more_examples_than_there_are_cannot_be_taken(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"\[min2,train3\] asks for 3 training examples; there are only 2\."):
+    with pytest.raises(ValueError, match=r"\[min2,train3\] requires 3 training examples, but there are only 2\."):
         load_dataset("go-emotions[min2,train3]", write_go_emotions(tmp_path), verify=False)
 
 

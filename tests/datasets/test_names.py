@@ -23,11 +23,11 @@ def test_a_name_is_written_in_one_way(name: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("imdb", "unknown data set 'imdb'; use one of go-emotions, ufet, reuters, kp20k"),
-        ("", "unknown data set ''"),
-        ("ufet[min2", r"unknown data set 'ufet\[min2'"),
-        ("ufet[min2][train3]", "unknown data set"),
-        ("ufet[min2]x", "unknown data set"),
+        ("imdb", "unknown dataset 'imdb'; use one of go-emotions, ufet, reuters, kp20k"),
+        ("", "unknown dataset ''"),
+        ("ufet[min2", r"unknown dataset 'ufet\[min2'"),
+        ("ufet[min2][train3]", "unknown dataset"),
+        ("ufet[min2]x", "unknown dataset"),
         ("ufet[]", r"ufet has no filter ''; use minN \(keep examples with at least N labels, in all splits\), trainN"),
         ("ufet[min0]", "ufet has no filter 'min0'"),
         ("ufet[min-1]", "ufet has no filter 'min-1'"),
@@ -40,8 +40,8 @@ def test_a_name_is_written_in_one_way(name: str, canonical: str) -> None:
             r"kp20k has no filter 'abstract'; .*, absent \(keep only keyphrases that do not occur in the",
         ),
         ("reuters[span]", "reuters has no filter 'span'"),
-        ("ufet[min2,min3]", "two filters of the same kind, the second is 'min3'"),
-        ("kp20k[present,absent]", "two filters of the same kind, the second is 'absent'"),
+        ("ufet[min2,min3]", "two filters of the same kind; remove 'min3'"),
+        ("kp20k[present,absent]", "two filters of the same kind; remove 'absent'"),
     ],
 )
 def test_a_name_that_makes_no_sense_is_refused(name: str, message: str) -> None:

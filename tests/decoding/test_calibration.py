@@ -31,7 +31,7 @@ def test_it_is_isotonic_regression_and_never_falls(rows):
 
 
 def test_without_labels_there_is_nothing_to_learn_or_to_map():
-    with pytest.raises(ValueError, match="nothing to calibrate with"):
+    with pytest.raises(ValueError, match="cannot calibrate: no dev example"):
         Calibration.fit([{}], [{"a"}])
     assert Calibration((0.5,), (0.25,))({}) == {}
     assert Calibration((0.5,), (0.25,))({"a": 0.9}) == {"a": 0.25}

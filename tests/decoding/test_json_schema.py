@@ -32,7 +32,7 @@ def test_what_a_set_may_be_is_read_from_a_schema(changes: dict[str, Any], expect
     ("changes", "message"),
     [
         ({"type": "object"}, 'must have "type": "array", got \'object\''),
-        ({"uniqueItems": False}, 'must have "uniqueItems": true; a list that may repeat items is no set'),
+        ({"uniqueItems": False}, 'must have "uniqueItems": true; a list with duplicates is not a set'),
         (
             {"contains": {"const": "joy"}},
             'the schema has the keyword "contains", which a set constraint does not support',

@@ -52,7 +52,7 @@ def test_a_node_is_the_same_each_time():
     [
         ([], "at least one sequence"),
         ([(1,), ()], "at least one token"),
-        ([(1, 2), (2,), (1, 2)], "must differ"),
+        ([(1, 2), (2,), (1, 2)], "must be distinct"),
     ],
 )
 def test_bad_sequences_are_refused(sequences, message):

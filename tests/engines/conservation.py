@@ -413,7 +413,7 @@ def run_case(number: int, folder: Path, *, is_ray: bool = False) -> Case:
     assert code == 0, message
     n_pairs = len(case.rows) * (case.options.get("orders", 2) + 1)
     assert re.search(rf"^{len(case.rows):,} examples with ", message, re.MULTILINE), message
-    assert f" gave {n_pairs:,} pairs" in message, message
+    assert f" wrote {n_pairs:,} pairs" in message, message
     skipped = re.search(r"^skipped ([\d,]+) bad lines?[:;]", message, re.MULTILINE)
     assert (int(skipped[1].replace(",", "")) if skipped else 0) == case.n_bad, message
     assert len(outputs) == case.options.get("shards", 1)

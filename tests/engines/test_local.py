@@ -445,7 +445,7 @@ def test_a_line_that_is_too_long_is_refused(
         list(read_examples(source, skipped=Skipped()))
     (tmp_path / "in.csv").write_text(f"text,labels\n{'a' * 30_000},x\nb,y\n")
     report = augment_files(tmp_path / "in.csv", tmp_path / "out.jsonl", skip_bad=True)
-    assert (report.n_examples, report.skipped.first) == (1, ["line 2 of in.csv: longer than 10,000 bytes; divide it."])
+    assert (report.n_examples, report.skipped.first) == (1, ["line 2 of in.csv: longer than 10,000 bytes; split it."])
 
 
 def test_a_number_that_json_does_not_have_makes_a_bad_row(tmp_path: Path) -> None:
@@ -458,8 +458,8 @@ def test_a_number_that_json_does_not_have_makes_a_bad_row(tmp_path: Path) -> Non
         )
         assert [row[name] for row in read_jsonl(tmp_path / "out.jsonl")] == [rows[0][name], rows[3][name]]
         assert report.skipped.first == [
-            f'line 2 of in.parquet: the field "{name}" is carried and holds nan, which JSON does not have.',
-            f'line 3 of in.parquet: the field "{name}" is carried and holds -inf, which JSON does not have.',
+            f'line 2 of in.parquet: the carried field "{name}" is nan, which is not valid JSON.',
+            f'line 3 of in.parquet: the carried field "{name}" is -inf, which is not valid JSON.',
         ]
 
 
@@ -483,7 +483,7 @@ def test_values_reach_a_parquet_file(values: list[Any], tmp_path: Path, monkeypa
 def test_what_a_parquet_file_would_change_is_refused(
     values: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(FileError, match=r"^Parquet cannot hold [^\n]*$"):
+    with pytest.raises(FileError, match=r"^Parquet cannot store [^\n]*$"):
         parquet_of(values, tmp_path, monkeypatch)
     assert os.listdir(tmp_path) == ["in.jsonl"]
 
@@ -729,5 +729,5 @@ def test_carried_times_keep_all_their_digits_or_are_refused(is_nested: bool, tmp
     assert carry(pa.time64("us"), 3723000001) == "01:02:03.000001"
     with pytest.raises(DataError, match="a field that is carried cannot be written as JSON"):
         carry(pa.timestamp("ns"), 1577836800123456789)
-    with pytest.raises(FileError, match='"c" is carried and holds times in nanoseconds; convert it to microseconds'):
+    with pytest.raises(FileError, match='the carried field "c" has times in nanoseconds; convert it to microseconds'):
         carry(pa.time64("ns"), 3723000000001)

@@ -44,7 +44,7 @@ def test_without_ids_on_both_sides_lines_count(side: str) -> None:
         ([0, 1, 2, 3, 4, 5], "prediction 6 has the id 5, which no example has."),
         ([0, 1, 2, 3, "four"], 'prediction 5 has the id "four", which no example has.'),
         ([0, 1, 2, 3, 1], "predictions 2 and 5 have the same id 1."),
-        ([0, 1, None, 3, 4], "prediction 3 has no id, where others have one."),
+        ([0, 1, None, 3, 4], "prediction 3 has no id, but others have one."),
     ],
 )
 def test_predictions_that_do_not_fit_are_named(ids: list[object], message: str) -> None:
@@ -56,9 +56,9 @@ def test_predictions_that_do_not_fit_are_named(ids: list[object], message: str) 
 def test_examples_that_do_not_fit_are_named() -> None:
     with pytest.raises(DataError, match=r"^examples 1 and 2 have the same id 7\.$"):
         match([Example("a", [], id=7), Example("b", [], id=7)], predictions_for([7]))
-    with pytest.raises(DataError, match=r"^example 2 has no id, where others have one\.$"):
+    with pytest.raises(DataError, match=r"^example 2 has no id, but others have one\.$"):
         match([Example("a", [], id=7), Example("b", [])], predictions_for([7]))
-    with pytest.raises(DataError, match=r"^1 predictions for 2 examples, without ids to match\.$"):
+    with pytest.raises(DataError, match=r"^1 predictions for 2 examples, and no ids to match them\.$"):
         match([Example("a", []), Example("b", [])], [Prediction(labels=())])
 
 

@@ -1,4 +1,4 @@
-"""A stand-in of the Hugging Face hub on this machine: repositories with commits, over the HTTP API of the real one."""
+"""A stand-in of the Hugging Face Hub on this machine: repositories with commits, over the HTTP API of the real one."""
 
 import base64
 import hashlib
@@ -45,7 +45,7 @@ class Repository:
 
 @dataclass
 class Hub:
-    """The hub: what it has, and what was asked of it."""
+    """The Hub: what it has, and what was asked of it."""
 
     address: str = ""
     token: str = "hf_a_token"
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(200, address)
 
     def _validate(self, body: bytes) -> None:
-        """Check the metadata of a model card for what the hub's documentation asks for."""
+        """Check the metadata of a model card for what the Hub's documentation asks for."""
         head = re.match(r"---\n(.*?)\n---\n", json.loads(body)["content"], re.DOTALL)
         data = yaml.safe_load(head[1]) if head else None
         errors = [] if isinstance(data, dict) else ["no metadata"]

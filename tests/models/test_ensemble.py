@@ -37,11 +37,11 @@ def test_an_ensemble_is_not_worse_on_dev_data_than_its_parts(models):
 
 
 def test_bad_ensembles_are_refused(models):
-    with pytest.raises(ValueError, match="models must name fitted models"):
+    with pytest.raises(ValueError, match="models must contain at least one fitted model"):
         SetEnsemble([]).fit(DEV)
     with pytest.raises(DataError, match="the dev data is empty"):
         SetEnsemble(models).fit([])
-    with pytest.raises(TypeError, match="an ensemble takes no wish"):
+    with pytest.raises(TypeError, match="an ensemble does not accept wish"):
         SetEnsemble(models).fit(DEV).predict(TEST, wish=1)
 
 
@@ -75,7 +75,7 @@ def test_bad_files_are_refused():
             combine_predictions(files)
     with pytest.raises(ValueError, match="at least two models"):
         combine_predictions([whole])
-    with pytest.raises(ValueError, match="need predictions of each"):
+    with pytest.raises(ValueError, match="dev predictions are required for each"):
         combine_predictions([whole, whole], dev=DEV, dev_files=[whole])
     with pytest.raises(DataError, match="2 predictions for 1 examples"):
         combine_predictions([whole, whole * 2])
@@ -97,7 +97,7 @@ def test_the_command_combines_files(
     assert main(["combine", "one.jsonl", "two.jsonl", "-o", "equal.jsonl", "--choose", "size"]) == 0
     for bad, message in (
         (["one.jsonl", "-o", "new.jsonl"], "at least two models"),
-        (["one.jsonl", "two.jsonl", "--dev", "dev.jsonl", "-o", "new.jsonl"], "need each other"),
+        (["one.jsonl", "two.jsonl", "--dev", "dev.jsonl", "-o", "new.jsonl"], "must be given together"),
         (["one.jsonl", "dev.jsonl", "-o", "new.jsonl"], "which no example has"),
         (["one.jsonl", "two.jsonl", "-o", "one.jsonl"], "would replace the input"),
     ):

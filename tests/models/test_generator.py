@@ -44,7 +44,7 @@ def test_examples_rows_and_texts_with_label_sets_train_the_same_model():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((["a", "b"], [["x"]]), ValueError, "there are 2 texts and 1 label sets"),
+        ((["a", "b"], [["x"]]), ValueError, "texts and label sets must have the same length, got 2 and 1"),
         ((["a"], ["xyz"]), DataError, '"labels" must be a list of strings, got "xyz"'),
         ((["a"], [[None]]), DataError, '"labels" must be a list of strings, but contains null'),
         ((["a"],), TypeError, 'expected examples or rows \\(mappings\\), got "a"'),

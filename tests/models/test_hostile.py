@@ -131,7 +131,7 @@ def test_devices_and_pipes_are_not_read(kind: str, name: str, folder: Path, capf
         os.mkfifo(folder / name)
     else:
         (folder / name).symlink_to("/dev/zero")
-    assert "is no file" in assert_told_in_one_line(["predict", "model", "texts.jsonl"], capfd)
+    assert "is not a regular file" in assert_told_in_one_line(["predict", "model", "texts.jsonl"], capfd)
 
 
 # --- attention --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Models on the hub: the real client of the hub, against a hub on this machine."""
+"""Models on the Hub: the real client of the Hub, against a hub on this machine."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_revisions_are_pushed_to_and_loaded(hub: Hub, generator) -> None:
     ]:
         assert find_model(name, revision).name == sha
     assert SetGenerator.from_pretrained("org/topics", revision="v2").labels_ == generator.labels_
-    with pytest.raises(ModelError, match=r"cannot load org/topics: .* the hub has no revision 'v3'\.$"):
+    with pytest.raises(ModelError, match=r"cannot load org/topics: .* the Hub has no revision 'v3'\.$"):
         load_model("org/topics", revision="v3")
 
 
@@ -82,7 +82,7 @@ def test_a_model_in_the_cache_is_loaded_without_the_hub(hub: Hub, generator_fold
     assert hub.asked == []
     with pytest.raises(ModelError, match=r"\(HF_HUB_OFFLINE is set\), and the model is not in the cache\.$"):
         find_model("org/others")
-    with pytest.raises(ModelError, match=r"^cannot push .* to org/topics: the hub is not asked \(HF_HUB"):
+    with pytest.raises(ModelError, match=r"^cannot push .* to org/topics: the Hub is disabled \(HF_HUB"):
         push_model(generator_folder, "org/topics")
 
 
@@ -96,13 +96,13 @@ def test_mistakes_are_one_line(hub: Hub, generator_folder: Path, tmp_path, monke
     hub.repositories["org/other"] = other = Repository()
     other.commit("main", {"config.json": b"{}", "pytorch_model.bin": b"pickle"}, "not ours")
     for command, problem in {
-        ("predict", "org/nothing", str(tmp_path / "in.jsonl")): "the hub has no such repository; if",
-        ("serve", "org/nothing"): "the hub has no such repository; if it is private, log in (hf auth login)",
-        ("predict", "org/other", str(tmp_path / "in.jsonl")): "holds no model of setaug: setaug.json is missing.",
-        ("push", folder, "topics"): "a name on the hub is org/name, got 'topics'.",
-        ("push", folder, "org/topics@v1"): "a name on the hub is org/name, got 'org/topics@v1'.",
-        ("push", folder, "org/topics", "--revision", "v9"): "the hub has no revision 'v9'.",
-        ("push", str(tmp_path / "empty"), "org/topics"): "holds no model of setaug: setaug.json is missing.",
+        ("predict", "org/nothing", str(tmp_path / "in.jsonl")): "the Hub has no such repository; if",
+        ("serve", "org/nothing"): "the Hub has no such repository; if it is private, log in (hf auth login)",
+        ("predict", "org/other", str(tmp_path / "in.jsonl")): "is not a setaug model: setaug.json is missing.",
+        ("push", folder, "topics"): "a name on the Hub must be org/name, got 'topics'.",
+        ("push", folder, "org/topics@v1"): "a name on the Hub must be org/name, got 'org/topics@v1'.",
+        ("push", folder, "org/topics", "--revision", "v9"): "the Hub has no revision 'v9'.",
+        ("push", str(tmp_path / "empty"), "org/topics"): "is not a setaug model: setaug.json is missing.",
         ("push", str(tmp_path / "none"), "org/topics"): "there is no model folder",
     }.items():
         assert main(list(command)) == 2
@@ -113,7 +113,7 @@ def test_mistakes_are_one_line(hub: Hub, generator_folder: Path, tmp_path, monke
     assert not list(Path(constants.HF_HUB_CACHE).rglob("pytorch_model.bin"))
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
     assert main(["push", folder, "org/topics"]) == 2
-    assert "the hub refuses access (401); log in (hf auth login) or set HF_TOKEN" in capfd.readouterr().err
+    assert "the Hub refuses access (401); log in (hf auth login) or set HF_TOKEN" in capfd.readouterr().err
 
 
 def test_a_folder_is_no_name_and_needs_no_hub(hub: Hub, generator_folder: Path, tmp_path, monkeypatch) -> None:
@@ -122,7 +122,7 @@ def test_a_folder_is_no_name_and_needs_no_hub(hub: Hub, generator_folder: Path, 
     monkeypatch.chdir(tmp_path)
     assert load_model("org/topics").labels_
     assert hub.asked == []
-    with pytest.raises(ValueError, match="a revision is for models on the hub; org/topics is a folder"):
+    with pytest.raises(ValueError, match="a revision requires a model on the Hub; org/topics is a folder"):
         load_model("org/topics", revision="v1")
 
 
@@ -130,18 +130,18 @@ def test_folders_of_the_hub_are_checked_like_others(hub: Hub, generator_folder: 
     push_model(generator_folder, "org/topics")
     index = json.dumps({"weight_map": {"a": "../../secret.safetensors"}}).encode()
     hub.repositories["org/topics"].commit("main", {"model.safetensors.index.json": index}, "worse")
-    with pytest.raises(ModelError, match=r"names '\.\./\.\./secret\.safetensors', which is no file of weights"):
+    with pytest.raises(ModelError, match=r"names '\.\./\.\./secret\.safetensors', which is not a weights file"):
         load_model("org/topics")
 
 
 def test_a_hub_that_is_not_there_or_fails(hub: Hub, generator_folder: Path, monkeypatch) -> None:
     hub.fails_with = 418
-    with pytest.raises(ModelError, match=r"the hub answered 418, and the model is not in the cache\.$"):
+    with pytest.raises(ModelError, match=r"the Hub answered 418, and the model is not in the cache\.$"):
         load_model("org/topics")
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{unused.getsockname()[1]}")
-        with pytest.raises(ModelError, match=r"the hub cannot be reached \(.*\), and the model is not in the cache\.$"):
+        with pytest.raises(ModelError, match=r"the Hub cannot be reached \(.*\), and the model is not in the cache\.$"):
             load_model("org/topics")
 
 

@@ -59,10 +59,10 @@ def test_each_kind_is_loaded_by_its_card(generator_folder, classifier_folder, se
     [
         (b"{", "setaug.json cannot be read"),
         (b"\xff", "setaug.json cannot be read"),
-        (b"[]", "holds no JSON object"),
-        (b"{}", "names no kind of model"),
-        (b'{"kind": ["generator"]}', "names no kind of model"),
-        (b'{"kind": "oracle"}', "of the kind 'oracle', which this version does not know"),
+        (b"[]", "is not a JSON object"),
+        (b"{}", "has no kind of model"),
+        (b'{"kind": ["generator"]}', "has no kind of model"),
+        (b'{"kind": "oracle"}', "of type 'oracle', which this version does not support"),
         (b'{"kind": "generator"}', "is not what setaug writes"),
         (b'{"kind": "generator", "settings": {}}', "is not what setaug writes"),
         (b'{"kind": "generator", "settings": []}', "is not what setaug writes"),
@@ -170,7 +170,7 @@ def test_the_card_appears_last_and_goes_first(generator, tmp_path, monkeypatch):
 def test_a_missing_folder_is_told(tmp_path):
     with pytest.raises(ModelError, match=r"there is no model folder .*nowhere"):
         load_model(tmp_path / "nowhere")
-    with pytest.raises(ModelError, match=r"holds no model of setaug: setaug.json is missing\.$"):
+    with pytest.raises(ModelError, match=r"is not a setaug model: setaug.json is missing\.$"):
         load_model(tmp_path)
 
 

@@ -119,7 +119,7 @@ def test_a_finished_run_is_just_loaded(place, whole_run, tmp_path):
 
 def test_another_number_of_processes_cannot_go_on(place, whole_run, capfd):
     assert main([*command(place, whole_run, *STEPS), "--resume"]) == 2
-    assert "was begun with other settings: processes 2 (now 1)." in capfd.readouterr().err
+    assert "was started with different settings: processes 2 (now 1)." in capfd.readouterr().err
 
 
 # --- all agree --------------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_what_cannot_be_spread_is_told(place, tmp_path):
     ("change", "message"),
     [
         ({"data": '{"text": "a", "labels": 3}\n'}, 'line 1 of train.jsonl: "labels" must be'),
-        ({"run": True}, "holds an earlier run; go on with it (--resume), or choose another folder."),
+        ({"run": True}, "contains an earlier run; resume it (--resume), or choose another folder."),
         ({"options": ["--epochs", "0"]}, "epochs must be an integer of at least 1, got 0."),
         ({"options": ["--epochs", "many"]}, "argument --epochs: invalid int value: 'many'"),
         ({"options": ["--dev", "-"]}, "several processes cannot share the stream -; use a file."),
@@ -251,7 +251,7 @@ def test_accelerate_launches_the_same_run(place, whole_run, tmp_path):
 def test_what_is_wrong_is_said_once_under_accelerate(place, whole_run):
     done = launch(*command(place, whole_run, *STEPS))
     assert done.returncode == 1
-    assert done.stderr.count("holds an earlier run; go on with it (--resume)") == 1
+    assert done.stderr.count("contains an earlier run; resume it (--resume)") == 1
 
 
 @pytest.mark.parametrize("kind", ["fsdp", "deepspeed"])

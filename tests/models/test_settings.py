@@ -80,7 +80,7 @@ def test_sizes_can_be_switched_where_there_are_any():
     assert make_model("seq2seq", "tiny", size=True).augmenter.with_size
     for method in ("classifier", "set-search"):
         make_model(method, "tiny", size=False)
-        with pytest.raises(ValueError, match=f"the method {method} writes no sizes"):
+        with pytest.raises(ValueError, match=f"the method {method} does not write sizes"):
             make_model(method, "tiny", size=True)
     assert make_model("classifier", "tiny", augmenter=SetAugmenter(template="x {text}")).template == "x {text}"
 

@@ -59,7 +59,7 @@ def test_columns_that_nobody_wrote_are_refused(generator: Any, tmp_path: Path, c
     generator.save_pretrained(tmp_path)
     card = json.loads((tmp_path / "setaug.json").read_text())
     (tmp_path / "setaug.json").write_text(json.dumps({**card, "columns": columns}))
-    with pytest.raises(ModelError, match=r"setaug\.json is not what setaug writes: its columns are"):
+    with pytest.raises(ModelError, match=r"setaug\.json is not a valid setaug file: its columns are"):
         load_model(tmp_path)
     (tmp_path / "setaug.json").write_text(json.dumps({key: card[key] for key in card if key != "columns"}))
     assert load_model(tmp_path).columns_ == Columns()  # a folder of an earlier version

@@ -205,7 +205,7 @@ def test_data_that_makes_no_sense_is_refused(model):
     for data, dev, message in (([], None, "training data is empty"), (EXAMPLES, [], "dev data is empty")):
         with pytest.raises(DataError, match=message):
             TfidfClassifier().fit(data, dev=dev)
-    with pytest.raises(ValueError, match="there are 2 texts and 1 label sets"):
+    with pytest.raises(ValueError, match="texts and label sets must have the same length, got 2 and 1"):
         TfidfClassifier().fit(["a", "b"], [["x"]])
     with pytest.raises(TypeError, match="expected texts, got the string 'one text'"):
         model.predict("one text")

@@ -103,7 +103,7 @@ def test_a_program_that_is_killed_from_outside_goes_on(place, whole_run):
         shutil.rmtree(folder)
     assert process.returncode == KILLED
     assert not is_whole(folder)
-    with pytest.raises(ModelError, match=r"setaug.json is missing; the run that writes it was not finished"):
+    with pytest.raises(ModelError, match=r"setaug.json is missing; its training run is not finished"):
         load_model(folder)
     assert main([*begin[3:], "--resume"]) == 0
     check_same(folder, whole_run)
@@ -142,12 +142,12 @@ def test_a_finished_run_is_just_loaded(place, whole_run, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (STEPS, "holds an earlier run; go on with it (--resume), or choose another folder."),
+        (STEPS, "contains an earlier run; resume it (--resume), or choose another folder."),
         (
             (*STEPS, "--resume", "--epochs", "4", "--orders", "1"),
-            "was begun with other settings: augmenter.n_orders 2 (now 1), training.epochs 3 (now 4).",
+            "was started with different settings: augmenter.n_orders 2 (now 1), training.epochs 3 (now 4).",
         ),
-        ((*STEPS, "--resume", "--dev", "train.jsonl"), "was begun with other settings: dev '6 examples, "),
+        ((*STEPS, "--resume", "--dev", "train.jsonl"), "was started with different settings: dev '6 examples, "),
         ((*STEPS, "--resume", "--method", "classifier"), "a classifier has no orders"),
     ],
     ids=["again", "settings", "data", "method"],

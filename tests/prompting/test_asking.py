@@ -132,7 +132,9 @@ def test_what_is_answered_stays_when_the_server_fails_for_good(relay: Relay, tin
     relay.trouble = lambda n_asked, body: None if n_asked <= 5 else (500, {}, {"detail": "out of memory"})
     model = make(relay, tiny_model, endpoint={"max_retries": 2})
     answers = tmp_path / "answers.jsonl"
-    with pytest.raises(EndpointError, match=r"gave up after 3 tries: the server says 500: out of memory. \(5 of 12"):
+    with pytest.raises(
+        EndpointError, match=r"gave up after 3 tries: the server returned 500: out of memory. \(5 of 12"
+    ):
         model.predict(TEXTS, answers=answers)
     assert len(answers.read_bytes().splitlines()) == 5
     relay.trouble = lambda n_asked, body: None
@@ -147,8 +149,8 @@ def test_what_is_answered_stays_when_the_server_fails_for_good(relay: Relay, tin
         ((401, {}, {"error": {"message": "wrong key sk-very-secret"}}), r"401: wrong key \.\.\."),
         ((404, {}, {"error": {"message": "no such model"}}), "404: no such model"),
         ((429, {}, {"error": {"message": "pay", "code": "insufficient_quota"}}), "429: pay"),
-        ((400, {}, {"error": {"message": "too\nlong"}}), r"text \d+: the server says 400: too long"),
-        ((200, {}, {"hello": "world"}), "holds no choices; is this the address of an OpenAI-compatible server"),
+        ((400, {}, {"error": {"message": "too\nlong"}}), r"text \d+: the server returned 400: too long"),
+        ((200, {}, {"hello": "world"}), "has no choices; is this the URL of an OpenAI-compatible server"),
     ],
 )
 def test_what_cannot_get_better_is_not_tried_again(
@@ -181,7 +183,7 @@ def test_refused_texts_can_be_left_without_labels(relay: Relay, tiny_model: Path
     assert found[3].generation is None
     assert all(prediction.generation is not None for at, prediction in enumerate(found) if at != 3)
     assert model.report_.n_refused == 1
-    assert model.report_.first_refusal == "the server says 413: too long"
+    assert model.report_.first_refusal == "the server returned 413: too long"
 
 
 @pytest.mark.parametrize("refuses_n", [False, True])
@@ -319,7 +321,7 @@ def test_a_refused_text_does_not_change_how_others_are_asked(relay: Relay, tiny_
 )
 def test_answers_without_text_make_no_sense(choices: list[Any], relay: Relay, tiny_model: Path) -> None:
     relay.trouble = lambda n_asked, body: (200, {}, {"choices": choices})
-    with pytest.raises(EndpointError, match="the answer makes no sense: its choices hold no text"):
+    with pytest.raises(EndpointError, match="invalid response: its choices have no text"):
         make(relay, tiny_model, endpoint={"concurrency": 1}).predict(TEXTS[:1])
 
 
@@ -345,7 +347,7 @@ def test_a_key_from_a_file_of_another_system_works(
 def test_a_key_that_cannot_be_one_is_not_shown(key: str, relay: Relay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     model = PromptedSetModel("any", endpoint=Endpoint(base_url=relay.url)).fit(TRAIN)
-    with pytest.raises(EndpointError, match="OPENAI_API_KEY holds no key") as caught:
+    with pytest.raises(EndpointError, match="OPENAI_API_KEY is not a valid key") as caught:
         model.predict(TEXTS[:1])
     assert "sk-" not in str(caught.value)
     assert relay.asked == []

@@ -54,7 +54,7 @@ def test_a_server_that_does_not_know_sets_is_found_out(server, monkeypatch):
 
     monkeypatch.setattr("setaug.web.completions_api.SetRequest.read", as_others_do)
     model = prompted(server.url, constrain=True)
-    with pytest.raises(EndpointError, match="does not know set_labels"):
+    with pytest.raises(EndpointError, match="does not support set_labels"):
         model.predict(["x"])
     assert prompted(server.url).predict(["x"])
 

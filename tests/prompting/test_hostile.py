@@ -55,7 +55,7 @@ def test_prompts_are_not_redirected(
     with Relay(ModelServer(Path("none"))).running() as other:
         other.trouble = lambda n, body: (200, {}, says("1 | joy"))
         relay.trouble = lambda n, body: (status, {"Location": f"{other.url}/chat/completions"}, {})
-        assert f"redirects to {other.url}/chat/completions, and redirects are not followed" in told(command, capfd)
+        assert f"redirects to {other.url}/chat/completions, but redirects are not followed" in told(command, capfd)
         assert relay.asked
         assert not other.asked
 

@@ -207,7 +207,7 @@ def test_passwords_in_an_address_name_no_server() -> None:
         ({"vocabulary": "half"}, "vocabulary must be closed, open"),
         ({"endpoint": Endpoint(request={"n": 3})}, 'the field "n" of a request cannot be chosen'),
         ({"endpoint": Endpoint(request={"seed": "a"})}, "the seed of a request must be an integer"),
-        ({"augmenter": SetAugmenter(separator="\n")}, "the separator must not break"),
+        ({"augmenter": SetAugmenter(separator="\n")}, "the separator must not contain a newline"),
     ],
 )
 def test_bad_parameters_are_refused(options: dict[str, object], message: str) -> None:
@@ -221,9 +221,9 @@ def test_bad_parameters_are_refused(options: dict[str, object], message: str) ->
         ({"concurrency": 0}, "concurrency must be"),
         ({"max_retries": -1}, "max_retries must be"),
         ({"timeout": 0}, "timeout must be above 0"),
-        ({"base_url": "localhost:8000"}, "base_url must be an address"),
-        ({"base_url": "http://localhost:port/v1"}, "base_url must be an address"),
-        ({"base_url": "http:///v1"}, "base_url must be an address"),
+        ({"base_url": "localhost:8000"}, "base_url must be a URL"),
+        ({"base_url": "http://localhost:port/v1"}, "base_url must be a URL"),
+        ({"base_url": "http:///v1"}, "base_url must be a URL"),
     ],
 )
 def test_bad_endpoints_are_refused(options: dict[str, object], message: str) -> None:
@@ -238,7 +238,7 @@ def test_it_is_a_scikit_learn_estimator() -> None:
     assert clone(model).get_params()["shots"] == 2
     with pytest.raises(AttributeError, match="not fitted yet"):
         model.predict(["a"])
-    with pytest.raises(TypeError, match="takes no size_is"):
+    with pytest.raises(TypeError, match="does not accept size_is"):
         model.fit(EXAMPLES).predict(["a"], size_is=3)
     with pytest.raises(DataError, match="empty"):
         model.fit([])

@@ -64,7 +64,7 @@ def test_the_kind_of_file_shows_in_its_name(name, kind):
 @pytest.mark.parametrize("name", ["a", "a.txt", "a.gz", "a.txt.gz", "a.csv.zip", "csv", ".csv", ".", ""])
 def test_an_unknown_kind_of_file_is_named(name):
     with pytest.raises(
-        FileError, match="cannot tell the kind of file from its name; expected a suffix among"
+        FileError, match="cannot infer the file format from the name; expected one of the suffixes"
     ) as caught:
         kind_of(name)
     assert str(caught.value).startswith(f"{name}: ")

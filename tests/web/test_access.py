@@ -27,7 +27,7 @@ def guarded() -> Iterator[Server]:
 )
 @pytest.mark.parametrize("path", ["/api/health", "/", "/openapi.json"])
 def test_another_name_that_leads_here_is_not_served(host: str, path: str, server: Server) -> None:
-    assert "answers to localhost only" in server.refused(403, path, headers={"Host": host})
+    assert "only localhost is allowed" in server.refused(403, path, headers={"Host": host})
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8765", "127.0.0.1:1", "[::1]:8765"])
@@ -37,7 +37,7 @@ def test_all_names_of_this_machine_are_served(host: str, server: Server) -> None
 
 def test_pages_of_other_sites_cannot_ask(server: Server) -> None:
     for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
-        assert "other sites" in server.refused(403, "/api/sample", b"", headers=headers)
+        assert "cross-site requests" in server.refused(403, "/api/sample", b"", headers=headers)
     assert server.json("/api/health", headers={"Origin": server.url})["status"] == "ok"
     assert server.ask("/", headers={"Sec-Fetch-Site": "cross-site"})[0] == 200  # somebody follows a link
 
@@ -97,9 +97,9 @@ def test_head_is_answered_where_get_is(path: str, server: Server) -> None:
 
 def test_large_bodies_are_refused_whether_they_say_so_or_not(guarded: Server) -> None:
     for body in (b"x" * (1 << 21), iter([b"x" * (1 << 16)] * 32)):  # the second is sent in chunks
-        assert "at most 1,048,576 bytes" in guarded.refused(413, "/api/datasets", body, headers=MINE)
+        assert "the limit is 1,048,576 bytes" in guarded.refused(413, "/api/datasets", body, headers=MINE)
     for body in (b"x" * 1001, iter([b"x"] * 1001)):
-        assert "at most 1,000 bytes" in guarded.refused(413, "/api/predict", body, headers=MINE)
+        assert "the limit is 1,000 bytes" in guarded.refused(413, "/api/predict", body, headers=MINE)
     assert guarded.json("/api/datasets", iter([LINE] * 10), headers=MINE)["n_examples"] == 10
 
 
@@ -119,7 +119,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(guarded: Server) -> None:
 def test_only_so_many_files_are_held_and_the_sample_stays(guarded: Server) -> None:
     sample = guarded.json("/api/sample", b"", headers=MINE)["id"]
     keys = [guarded.json("/api/datasets", LINE, headers=MINE)["id"] for _ in range(4)]
-    assert "no such data set" in guarded.refused(404, f"/api/datasets/{keys[0]}/graph", headers=MINE)
+    assert "no such dataset" in guarded.refused(404, f"/api/datasets/{keys[0]}/graph", headers=MINE)
     assert guarded.json(f"/api/datasets/{keys[1]}/graph", headers=MINE)["labels"] == []
     guarded.json("/api/datasets", LINE * 32, headers=MINE)  # 992 bytes: there is room for no other
     guarded.refused(404, f"/api/datasets/{keys[3]}/graph", headers=MINE)

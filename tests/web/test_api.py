@@ -116,7 +116,7 @@ def test_files_can_be_dropped_in(name: str, content: bytes, server: Server) -> N
     ("name", "content", "status", "sentence"),
     [
         ("a.jsonl", b'{"text": "x", "labels": ["a"]}\n{"text": 3}\n', 400, "line 2 of a.jsonl"),
-        ("a.jsonl", b"", 400, "a.jsonl: there is no example in it."),
+        ("a.jsonl", b"", 400, "a.jsonl: contains no examples."),
         ("a.jsonl", b"\xff\xfe", 400, "line 1 of a.jsonl"),
         ("a.jsonl", b'{"text": "x", "labels": 3}\n', 400, '"labels" must be a list of strings'),
         ("a.pickle", b"x", 422, "expected a file that ends with .jsonl, .csv, .tsv"),
@@ -176,7 +176,7 @@ def test_half_a_character_is_refused_in_one_sentence(server: Server) -> None:
     found = server.refused(
         422, "/api/predict", b'{"texts": ["a", "\\ud800"]}', headers={"Content-Type": "application/json"}
     )
-    assert found == "texts.1: a lone surrogate is no character; send valid Unicode."
+    assert found == "texts.1: a lone surrogate is not a valid character; send valid Unicode."
     assert server.json("/api/predict", {"texts": ["a \U0001f3be"]})["predictions"]  # a pair of them is one
 
 

@@ -85,7 +85,7 @@ def test_an_answer_that_is_cut_off_says_so(server):
         ({"set_labels": ["x"], "set_sizes": 2}, "there are only 1"),
         ({"set_labels": ["x"], "set_sizes": "few"}, "set_sizes must be"),
         ({"set_labels": ["x"], "set_form": "xml"}, "set_form must be one of separated, json"),
-        ({"set_labels": ["x"], "set_separator": 1}, "set_separator must be a text"),
+        ({"set_labels": ["x"], "set_separator": 1}, "set_separator must be a string"),
         ({"set_labels": ["x"], "set_with_size": 3}, "set_with_size must be 1 or 0"),
         ({"set_labels": ["x"], "set_colour": 1}, "unknown parameter set_colour"),
         ({"set_sizes": 2}, "set_labels is missing"),

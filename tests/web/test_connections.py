@@ -104,7 +104,7 @@ def test_connections_over_the_bound_of_an_address_are_refused_in_json() -> None:
         used = [stack.enter_context(send(server, get("/api/health/live"))) for _ in range(8)]
         assert all(b"200 OK" in one.recv(1 << 16) for one in used)
         status, content = server.ask("/api/health/live")
-        assert (status, json.loads(content)) == (503, {"error": "too many connections; try again soon."})
+        assert (status, json.loads(content)) == (503, {"error": "too many connections; try again later."})
         assert server.headers("/api/health/live")["retry-after"] == "2"
         with send(server, get("/nothing"), "127.0.0.9") as connection:
             assert b"404 Not Found" in connection.recv(1 << 16)
@@ -125,7 +125,7 @@ def test_a_body_that_comes_byte_by_byte_is_cut(server: Server) -> None:
         for _ in range(4):
             connection.sendall(b"x")
             time.sleep(0.1)
-        assert answered(read_all(connection)) == (408, "the body came too slowly.")
+        assert answered(read_all(connection)) == (408, "the body was sent too slowly.")
     assert time.monotonic() - begun < 30
 
 
@@ -136,7 +136,7 @@ def test_a_download_that_is_not_read_is_cut_and_its_file_removed() -> None:
         with ExitStack() as stack:
             stalled = stack.enter_context(send(server, get(f"{path}?orders=20")))
             assert stalled.recv(1)  # a quarter of all: one address gets no more
-            assert "try again soon" in server.refused(503, path)
+            assert "try again later" in server.refused(503, path)
             with send(server, get(f"{path}?orders=0"), "127.0.0.9") as other:
                 assert b"200 OK" in other.recv(1 << 10)
             wait_until(lambda: server.ask(path, orders=0)[1].count(b"\n") == 1000)

@@ -29,7 +29,7 @@ def test_over_the_limit_some_are_turned_away_and_no_answer_is_wrong(small: Serve
         if status == 200:
             assert json.loads(content)["predictions"] == [expected[text]]
         else:
-            assert "try again soon" in json.loads(content)["error"]
+            assert "try again later" in json.loads(content)["error"]
         return status
 
     with ThreadPoolExecutor(64) as pool:

@@ -35,9 +35,9 @@ def row(n_labels: int, first: int = 0) -> bytes:
         (LINE + row(20_000), "too many labels in set 2; at most 256"),
         (row(200) * 5, "too many pairs of labels over all sets; at most 35,000"),
         (LINE * 9000, "too many bytes of memory; at most 1,000,000"),
-        (b'{"text": "' + b"x" * 250_001 + b'", "labels": []}', "a line is too long; at most 250,000"),
+        (b'{"text": "' + b"x" * 250_001 + b'", "labels": []}', "a line is too long; the limit is 250,000"),
         (b'{"text": 3}\n', "line 1 of data.jsonl"),
-        (b"", "there is no example in it"),
+        (b"", "contains no examples"),
     ],
 )
 def test_uploads_are_bounded_and_removed(content: bytes, sentence: str) -> None:
@@ -93,7 +93,7 @@ def test_a_download_is_bounded_in_bytes() -> None:
     with serving(limits=Limits(download_bytes=20_000_000)) as server:
         key = server.json("/api/datasets", line * 8000)["id"]
         path = f"/api/datasets/{key}/augment"
-        assert "more than 20,000,000 bytes; ask for fewer orders" in server.refused(413, path, orders=20)
+        assert "the pairs exceed 20,000,000 bytes; use fewer orders" in server.refused(413, path, orders=20)
         assert [found.name for found in server.folder.iterdir()] == [key]
         assert server.ask(path, orders=0)[1].count(b"\n") == 8000
 

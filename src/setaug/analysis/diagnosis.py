@@ -87,7 +87,7 @@ def diagnose(
     n_orders
         The number of orders sampled for each set, to fit and to score.
     max_sets
-        Maximum number of sets of two or more labels; larger data sets are sampled.
+        Maximum number of sets of two or more labels; larger datasets are sampled.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class FoldedSets:
     labels: list[str]
     """The label of each id, sorted."""
     fold: Ints
-    """The fold of each set. Folds are stratified by size, so that small data sets are split evenly."""
+    """The fold of each set. Folds are stratified by size, so that small datasets are split evenly."""
     n_folds: int
     seed: int
 

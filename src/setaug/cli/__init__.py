@@ -18,18 +18,18 @@ from setaug.terminal import printable, tell
 
 COMMANDS = {
     "inspect": "statistics of label sets, the label graph, and whether order will help",
-    "split": "divide examples into train, dev and test files",
+    "split": "split examples into train, dev and test files",
     "augment": "write training pairs: informative label orders, with the set's size",
     "train": "train a model that writes sets",
     "predict": "predict the set of each text with a trained model",
     "prompt": "predict the set of each text with a language model and a few-shot prompt",
-    "score": "likelihood of the true sets under a trained model, over all orders",
-    "push": "push a trained model to the Hugging Face hub",
+    "score": "compute the likelihood of the true sets under a trained model",
+    "push": "push a trained model to the Hugging Face Hub",
     "combine": "combine the predictions of several models",
     "evaluate": "score predictions against the true sets",
     "compare": "test whether the difference between two models is significant",
-    "data": "statistics of the paper's data sets, and conversion to JSON lines",
-    "reproduce": "run the paper's tables on its data sets, with a model of your choice",
+    "data": "statistics of the paper's datasets, and conversion to JSON lines",
+    "reproduce": "run the paper's tables on its datasets, with a model of your choice",
     "serve": "serve a web page to explore label sets and try a model, and a JSON API",
     "simulate": "synthetic data with adjustable dependence, and the paper's findings on it",
     "demo": "run the whole method on synthetic data",
@@ -54,11 +54,11 @@ try it:
 
 
 _LESS = {
-    "augment": "ask for fewer --orders",
+    "augment": "try fewer --orders",
     "train": "try a smaller --batch-size, --orders or --max-source-length",
     "predict": "try a smaller --batch-size",
 }
-"""What needs less memory."""
+"""How to reduce memory use."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,6 +1,6 @@
 """Write training pairs for examples: a prompt, and the label set as completion.
 
-Each example gives N + 1 pairs: the labels in the given order, then in N sampled orders. By default, label statistics
+Each example yields N + 1 pairs: the labels in the given order, then in N sampled orders. By default, label statistics
 put specific labels before the general ones they imply (TSAMPLE), and each completion starts with the number of labels
 (CARD): 3 | volleyball | match | event
 """
@@ -97,9 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="local",
         help="local: on this machine; ray: in parallel tasks on a Ray cluster, one shard per task [local]",
     )
-    group.add_argument(
-        "--workers", type=int, metavar="N", help="concurrent Ray tasks on this machine [one per processor]"
-    )
+    group.add_argument("--workers", type=int, metavar="N", help="concurrent Ray tasks on this machine [one per core]")
     group = parser.add_argument_group("messages")
     group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
@@ -159,7 +157,7 @@ def _engine(options: argparse.Namespace) -> "Engine":
 
 def _summary(report: "AugmentReport", options: argparse.Namespace) -> list[str]:
     lines = [
-        f"{report.n_examples:,} examples with {report.n_labels:,} distinct labels gave {report.n_pairs:,} pairs"
+        f"{report.n_examples:,} examples with {report.n_labels:,} distinct labels: wrote {report.n_pairs:,} pairs"
         f" in {report.seconds:.1f} s"
     ]
     if ORDERINGS[options.ordering].needs_edges:

@@ -1,8 +1,8 @@
 """Combine the predictions of several models into one: a weighted mean of their label probabilities.
 
-Predictions are JSON lines with "probabilities" (and optionally "sizes"), from any source. With --dev, dev data decide
-the calibration and the weight of each model and how sets are chosen; without, all models count alike and the set with
-the highest expected F1 is chosen.
+Predictions are JSON lines with "probabilities" (and optionally "sizes"), from any source. With --dev, the calibration
+and weight of each model and the rule for choosing sets are tuned on dev data. Without it, all models have equal weight
+and the set with the highest expected F1 is chosen.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ways = {"best": "what is best on the dev data", **WAYS}
     parser.add_argument(
-        "--choose", choices=tuple(ways), default="best", help="how sets are chosen; " + describe(ways, default="best")
+        "--choose", choices=tuple(ways), default="best", help="how to choose a set; " + describe(ways, default="best")
     )
     add_fields(parser.add_argument_group("reading the dev data"))
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
 
     check_jsonl(options.output)
     if (options.dev is None) != (not options.dev_predictions):
-        raise UsageError("--dev and --dev-predictions need each other.")
+        raise UsageError("--dev and --dev-predictions must be given together.")
     from setaug.models.ensemble import combine_predictions
     from setaug.predictions import read_predictions, write_predictions
 

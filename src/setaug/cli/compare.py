@@ -1,8 +1,8 @@
 """Test whether the difference between two models on the same examples is significant.
 
-Differences are the second model's score minus the first's, and one-sided p-values are for the claim that the second is
-better. Report the permutation test; the bootstrap gives the interval. For metrics that are a proportion there is also
-the paper's one-tailed test of two proportions.
+Differences are the second model's score minus the first's. One-sided p-values test whether the second is better. Report
+the permutation test; the bootstrap gives the confidence interval. For metrics that are proportions, the paper's
+one-tailed test of two proportions is also reported.
 """
 
 import argparse

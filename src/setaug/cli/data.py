@@ -1,6 +1,6 @@
-"""The paper's data sets, from the files that their authors distribute: statistics, and conversion to JSON lines.
+"""The paper's datasets, from the files that their authors distribute: statistics, and conversion to JSON lines.
 
-NAME is one of the data sets below, with or without filters in brackets (quote them in a shell); "all" is every data set
+NAME is one of the datasets below, with or without filters in brackets (quote them in a shell); "all" is every dataset
 as the paper uses it.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _describe() -> str:
-    lines = ["data sets:", *(f"  {entry.name:12} {entry.help}" for entry in DATASETS.values())]
+    lines = ["datasets:", *(f"  {entry.name:12} {entry.help}" for entry in DATASETS.values())]
     lines += ["", "filters:", *(f"  {name:12} {meaning}" for name, meaning in FILTERS.items())]
     for kind in {entry.kind.name: entry.kind for entry in DATASETS.values()}.values():
         lines += [f"  {name:12} {one.help} ({kind.name})" for name, one in kind.filters.items()]
@@ -42,11 +42,11 @@ INTERRUPTED = "files reported as written are complete, the others were not writt
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("name", metavar="NAME", help="a data set, such as ufet[min2,train600], or all")
+    parser.add_argument("name", metavar="NAME", help="a dataset, such as ufet[min2,train600], or all")
     group = parser.add_argument_group("reading")
-    group.add_argument("--data-dir", metavar="DIR", help="the folder of the data set, or its parent")
+    group.add_argument("--data-dir", metavar="DIR", help="folder of the dataset, or its parent folder")
     on_hub = " or ".join(name for name, entry in DATASETS.items() if entry.hub)
-    group.add_argument("--download", action="store_true", help=f"download {on_hub} from the Hugging Face hub instead")
+    group.add_argument("--download", action="store_true", help=f"download {on_hub} from the Hugging Face Hub instead")
     group.add_argument("--no-verify", action="store_true", help="do not verify the checksums of the files")
     group = parser.add_argument_group("output")
     group.add_argument("--stats", action="store_true", help="print statistics beside the paper's (default without -o)")
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read data sets, print their statistics, and write them."""
+    """Read datasets, print their statistics, and write them."""
     from setaug.datasets import dataset_statistics, load_dataset, parse_name
 
     is_all = options.name == "all"

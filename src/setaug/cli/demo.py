@@ -108,7 +108,7 @@ def conclusion(jaccard: Mapping[tuple[str, str], float]) -> str:
     --------
     >>> found = {("seq2seq", "text"): 0.5, ("setaug", "text"): 0.6}
     >>> print(conclusion(found | {("seq2seq", "constrained"): 0.7, ("setaug", "constrained"): 0.65}))
-    In short (Jaccard; one seed, so small differences mean nothing):
+    Summary (Jaccard; one seed, so small differences are not meaningful):
       as text, setaug is 0.100 above seq2seq; constrained, 0.050 below.
       The constraint changes seq2seq by +0.200 and setaug by +0.050.
 
@@ -118,14 +118,14 @@ def conclusion(jaccard: Mapping[tuple[str, str], float]) -> str:
     text, constrained = (f"{abs(gap):.3f} {'above' if gap >= 0 else 'below'}" for gap in gaps)
     first, second = (jaccard[method, "constrained"] - jaccard[method, "text"] for method in _METHODS)
     return (
-        "In short (Jaccard; one seed, so small differences mean nothing):\n"
+        "Summary (Jaccard; one seed, so small differences are not meaningful):\n"
         f"  as text, {ours} is {text} {plain}; constrained, {constrained}.\n"
         f"  The constraint changes {plain} by {first:+.3f} and {ours} by {second:+.3f}."
     )
 
 
 def _table(rows: list[tuple[str, str, str]], gold: str) -> dict[tuple[str, str], float]:
-    """Print the scores; return the Jaccard index by method and way of decoding."""
+    """Print the scores; return the Jaccard index by method and decoding."""
     from rich.console import Console
     from rich.table import Table
 

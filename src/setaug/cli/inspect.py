@@ -1,8 +1,8 @@
 """Inspect label sets before training: statistics, the order graph with its reasons, and whether order will help.
 
-"Will order help?" is measured: label-sequence models, one per ordering, are fitted to one part of the sets and compared
-on the rest, at the given thresholds and at others. The report ends in advice and the command that trains by it. The
-texts are not used; docs/diagnosis.md says what the measure can tell.
+"Will order help?" is measured: label-sequence models, one per ordering, are fitted on a part of the sets and compared
+on the rest, at the given thresholds and at others. The report ends with advice and the matching training command. The
+texts are not used; see docs/diagnosis.md for the limits of this measure.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     picture = _picture(options.graph)
     check_html(options)
     if options.html and options.set:
-        raise UsageError("--html shows all the data, --set one set; use only one of them.")
+        raise UsageError("--html and --set cannot be combined: --html shows all the data, --set one set.")
     with progress_bar() as progress:
         found = inspect_file(
             options.input,
@@ -242,7 +242,7 @@ def _advice_lines(diagnosis: "Diagnosis", options: argparse.Namespace) -> list[s
 
 
 def _command(diagnosis: "Diagnosis", options: argparse.Namespace) -> str:
-    """Return the command that trains by the advice, with the same input and the same fields."""
+    """Return the training command of the advice, with the same input and the same fields."""
     reading = ["--input-kind", options.input_kind] if options.input_kind else []
     if options.skip_bad:
         reading.append("--skip-bad")

@@ -1,10 +1,10 @@
 """Predict the label set of each text with a trained model.
 
-The output is a set by construction: no duplicate or unknown labels. By default it is chosen from label probabilities
-(of the model, and of its companion if it has one) as was best on the dev data; --choose written returns the set that
-the model writes.
+The output is a set by construction: no duplicate or unknown labels. By default, the set is chosen from label
+probabilities (of the model, and of its companion if it has one) by the rule that was best on the dev data; --choose
+written returns the set that the model generates.
 
-Rows are streamed, and an interrupted run is resumed by the same command.
+Rows are streamed. To resume an interrupted run, run the same command again.
 """
 
 import argparse
@@ -41,14 +41,14 @@ examples:
 """
 
 
-INTERRUPTED = "no output file was written; the same command goes on from what is finished"
+INTERRUPTED = "no output file was written; run the same command again to resume"
 
 _NAMES = {"name": "decoding", "constrained": "constrain", "n_beams": "beams"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the hub")
+    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the Hub")
     add_input(parser, are_many=True)
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -68,23 +68,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shards",
         type=int,
         metavar="N",
-        help="write N shards, FILE-00000-of-0000N and so on; concatenated, they have the sets of the single file",
+        help="write N shards, FILE-00000-of-0000N and so on; concatenated, they have the same sets as a single file",
     )
     group = parser.add_argument_group("decoding")
     add_settings(group, Decoding, names=_NAMES)
     group.add_argument("--calibrate", metavar="FILE", help="examples to calibrate the probabilities on")
     group.add_argument(
-        "--top", type=int, metavar="N", help="of the probabilities, write those of the N most probable labels [100]"
+        "--top", type=int, metavar="N", help="write the probabilities of the N most probable labels only [100]"
     )
     group = parser.add_argument_group("execution")
     group.add_argument(
         "--engine",
         choices=("local", "ray"),
         default="local",
-        help="local: on this machine; ray: in actors on a Ray cluster, which load the model once each [local]",
+        help="local: on this machine; ray: in actors on a Ray cluster, each of which loads the model once [local]",
     )
     group.add_argument("--workers", type=int, metavar="N", help="number of Ray actors [1]")
-    group.add_argument("--gpus", type=float, metavar="X", help="GPUs of a Ray actor; 0.5 shares one between two [0]")
+    group.add_argument(
+        "--gpus", type=float, metavar="X", help="GPUs per Ray actor; 0.5 shares one GPU between two actors [0]"
+    )
     group = parser.add_argument_group("other")
     group.add_argument(
         "--rule", choices=("threshold", "top-k", "oracle-k"), help="how a classifier selects labels [threshold]"
@@ -116,7 +118,7 @@ def run(options: argparse.Namespace) -> None:
         mean = f"{report.n_labels / report.n_sets:.2f} labels on average" if report.n_sets else ""
         tell(f"{report.n_sets:,} sets with {mean}" if report.n_sets else "no texts")
         if report.n_resumed:
-            tell(f"{report.n_resumed:,} of them are from an earlier run that was interrupted")
+            tell(f"{report.n_resumed:,} of them were resumed from an interrupted run")
     tell(*skipped_lines(report.skipped))
 
 
@@ -170,12 +172,12 @@ def _on_ray(options: argparse.Namespace, changes: dict[str, Any], progress: Prog
 
 
 def _calibrate(model: Any, options: argparse.Namespace, changes: dict[str, Any], progress: Progress) -> Any:
-    """Calibrate a model on a file; return what it learnt."""
+    """Calibrate a model on a file; return the calibration."""
     from setaug.examples import Skipped
     from setaug.models import SetGenerator
 
     if not isinstance(model, SetGenerator):
-        raise UsageError("only models that write sets can be calibrated.")
+        raise UsageError("only generative models can be calibrated.")
     skipped = Skipped() if options.skip_bad else None
     examples = read_input(options, options.calibrate, skipped=skipped, remembered=model.columns_)
     model.calibrate(examples, progress=progress, **{name: value for name, value in changes.items() if name != "top"})

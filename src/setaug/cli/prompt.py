@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--constrain",
         action="store_true",
-        help="answers are nothing but sets; needs vLLM with setaug[vllm], or setaug serve, which is found out first",
+        help="constrain the answers to sets; requires vLLM with setaug[vllm], or setaug serve (checked before the run)",
     )
     group.add_argument("--max-tokens", type=int, default=256, metavar="N", help="maximum length of an answer [256]")
     group.add_argument("--temperature", type=float, metavar="T", help="sampling temperature [0; 1 with --samples]")
@@ -198,7 +198,7 @@ def _answers(options: argparse.Namespace) -> str:
     is_file = not is_open and (not os.path.exists(output) or os.path.isfile(output))
     answers = local_path(options.answers or (f"{output}.answers.jsonl" if is_file else "setaug-answers.jsonl"))
     if descriptor_of(answers) is not None or is_address(answers):
-        raise UsageError(f"answers need a file of their own on this machine, not {answers}.")
+        raise UsageError(f"--answers must be a separate local file, got {answers}.")
     check_outputs([options.output, answers], [options.input, options.train])
     return answers
 

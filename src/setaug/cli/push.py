@@ -1,7 +1,7 @@
-"""Push a trained model to the Hugging Face hub.
+"""Push a trained model to the Hugging Face Hub.
 
-The repository is created if there is none. Only the files of the model are pushed: weights, tokenizer, settings, label
-statistics and the model card (README.md), which may be edited before. Log in first: hf auth login, or HF_TOKEN.
+The repository is created if it does not exist. Only the files of the model are pushed: weights, tokenizer, settings,
+label statistics and the model card (README.md), which you may edit before. Log in first: hf auth login, or HF_TOKEN.
 """
 
 import argparse
@@ -16,20 +16,20 @@ examples:
   setaug predict org/topics@v1 test.jsonl -o predictions.jsonl       a branch, tag or commit
 """
 
-INTERRUPTED = "the same command pushes what is missing"
+INTERRUPTED = "run the same command again to push the missing files"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train")
-    parser.add_argument("name", metavar="NAME", help="name on the hub: org/name")
+    parser.add_argument("name", metavar="NAME", help="name on the Hub: org/name")
     parser.add_argument(
         "--private",
         action=argparse.BooleanOptionalAction,
-        help="make a new repository private [as the organization has it]",
+        help="make a new repository private [the organization's default]",
     )
     parser.add_argument("--revision", metavar="BRANCH", help="an existing branch to push to [main]")
-    parser.add_argument("--message", default="Upload a model of setaug", metavar="TEXT", help="message of the commit")
+    parser.add_argument("--message", default="Upload a model of setaug", metavar="TEXT", help="commit message")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, run on its data sets with a model of your choice.
+"""The paper's tables and figures, run on its datasets with a model of your choice.
 
 A cell of a table is one training run with a seed and a decoding. Finished cells are stored in cells.jsonl and never run
 again: run the same command to continue after an interrupt. Tables are written as Markdown and HTML, next to the
@@ -55,14 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", default="results", metavar="FOLDER", help="the output folder [results]")
     add = parser.add_argument_group("data").add_argument
-    add("--data-dir", metavar="DIR", help="the folder of the data sets (see setaug data --help)")
-    names = "data sets, as in setaug data: ufet[min2,train600] [those of the experiment]"
+    add("--data-dir", metavar="DIR", help="the folder of the datasets (see setaug data --help)")
+    names = "datasets, as in setaug data: ufet[min2,train600] [those of the experiment]"
     add("--data", nargs="+", default=[], metavar="NAME", help=names)
-    add("--download", action="store_true", help="download data sets from the Hugging Face hub")
+    add("--download", action="store_true", help="download datasets from the Hugging Face Hub")
     add("--no-verify", action="store_true", help="do not verify the checksums of the files")
     group = parser.add_argument_group("models and training")
     add = group.add_argument
-    add("--model", metavar="NAME", help="the model that writes: a name on the hub, a folder, or tiny (from scratch)")
+    add("--model", metavar="NAME", help="the generative model: a name on the Hub, a folder, or tiny (from scratch)")
     add(
         "--encoder", metavar="NAME", help="the encoder of the multi-label baseline [without it, these rows are skipped]"
     )
@@ -74,12 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("language models (few-shot)")
     add = group.add_argument
     add("--llm", metavar="NAME", help="the language model, by its name on the server")
-    add("--endpoint", choices=("chat", "completion"), help="[chat]")
+    add("--endpoint", choices=("chat", "completion"), help="chat messages, or one text to complete [chat]")
     add("--shots", type=int, metavar="N", help="examples per prompt [24]")
     add("--max-tokens", type=int, metavar="N", help="maximum length of an answer [256]")
     add_server(group)
     add = parser.add_argument_group("running").add_argument
-    add("--workers", type=int, metavar="N", help="trainings to run in parallel [one per core; 1 with a GPU]")
+    add("--workers", type=int, metavar="N", help="parallel training runs [one per core; 1 with a GPU]")
     add("--rows", nargs="+", default=[], metavar="NAME", help="run only these rows of the table")
     add("--dry-run", action="store_true", help="list the cells, and which of them are stored; run nothing")
     add("--report", action="store_true", help="write the tables of the stored results; run nothing")
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> None:
         if options.dry_run:
             _list_cells(name, setup, options, data)
             continue
-        with progress_bar(f"{name}: the first training") as progress:
+        with progress_bar(f"{name}: first training run") as progress:
             how: dict[str, Any] = {"data": data, "command": _command(name, options), "progress": progress}
             if name == GRAPHS:
                 _, paths = draw_graphs(setup, options.output, **how)
@@ -128,9 +128,9 @@ def _names(options: argparse.Namespace) -> list[str]:
     if options.experiment == "all":
         names = [name for name in NAMES if name != FEW_SHOT or options.llm is not None]
     if options.report and options.dry_run:
-        raise UsageError("--report and --dry-run exclude each other.")
+        raise UsageError("--report and --dry-run cannot be combined.")
     if options.data_dir is None and not options.download:
-        raise UsageError("give the folder of the data sets (--data-dir), or download them (--download).")
+        raise UsageError("give the folder of the datasets (--data-dir), or download them (--download).")
     if options.model is None and not set(names) <= {GRAPHS, FEW_SHOT}:
         raise UsageError("give an encoder-decoder to train: --model facebook/bart-base, for example.")
     if options.llm is None and FEW_SHOT in names:
@@ -185,7 +185,7 @@ def _prompts(options: argparse.Namespace) -> "Prompts":
 
 
 def _data_of(name: str, given: list[str], *, is_only: bool) -> list[str]:
-    """Return the data sets for an experiment: its own, or those given whose kind of labels fits."""
+    """Return the datasets for an experiment: its own, or the given ones with the right type of labels."""
     from setaug.datasets.registry import DATASETS, parse_name
 
     if not given:
@@ -229,7 +229,7 @@ def _report(row: "Row") -> None:
 
 
 def _list_cells(name: str, setup: "Setup", options: argparse.Namespace, data: list[str]) -> None:
-    """List the trainings of an experiment, with the number of cells, and of those that are stored."""
+    """List the training runs of an experiment, with the number of cells, and how many of them are stored."""
     from pathlib import Path
 
     from setaug.experiments.cells import CELLS, Results
@@ -246,5 +246,5 @@ def _list_cells(name: str, setup: "Setup", options: argparse.Namespace, data: li
         sys.stdout.write(f"{describe(group[0])}: {len(group)} cells, {n} stored\n")
     n_cells, n_done = sum(map(len, groups)), sum(n_stored)
     sys.stdout.write(
-        f"{name}: {n_cells} cells of {len(groups)} trainings, {n_done} stored, {n_cells - n_done} to run\n"
+        f"{name}: {n_cells} cells of {len(groups)} training runs, {n_done} stored, {n_cells - n_done} to run\n"
     )

@@ -41,7 +41,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the hub")
+    parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the Hub")
     add_input(parser)
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output file, JSONL [standard output]")
     group = parser.add_argument_group("scoring")
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
     from setaug.models import SetGenerator
 
     if not isinstance(model, SetGenerator):
-        raise UsageError(f"only models that write whole sets can be scored, and this one is a {model.kind}.")
+        raise UsageError(f"only models that generate whole sets can be scored; this model is a {model.kind}.")
     skipped = Skipped() if options.skip_bad else None
     examples = read_input(options, options.input, skipped=skipped, remembered=model.columns_)
     scored: list[dict[str, SetLikelihood]] = []

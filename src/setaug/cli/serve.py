@@ -37,7 +37,7 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "folder", nargs="?", metavar="MODEL", help="a folder written by setaug train, or org/name on the hub"
+        "folder", nargs="?", metavar="MODEL", help="a folder written by setaug train, or org/name on the Hub"
     )
     parser.add_argument("--data", metavar="FILE", help="examples to show first, in any format that setaug reads")
     add_fields(parser.add_argument_group("reading"))

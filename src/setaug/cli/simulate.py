@@ -17,7 +17,7 @@ from setaug.progress import progress_bar
 
 EXAMPLES = f"""\
 studies:
-{chr(10).join(f"  {name:12}{finding.help}" for name, finding in FINDINGS.items())}
+{chr(10).join(f"  {name:14}{finding.help}" for name, finding in FINDINGS.items())}
 
 examples:
   setaug simulate data --process blocks --block-size 2 --examples 1000 -o blocks.jsonl
@@ -26,12 +26,12 @@ examples:
   setaug simulate finding-4 --scale small -o simulation/ --workers 2
   setaug simulate all --scale small -o simulation/
 """
-INTERRUPTED = "no data was written; a study stores finished trainings: run it again to continue"
+INTERRUPTED = "no data was written; a study stores finished training runs: run it again to continue"
 
 _PROCESSES = {
-    "blocks": "blocks whose last label follows from the others",
+    "blocks": "blocks whose last label is a function of the others",
     "partners": "symbols with partners that never occur alone",
-    "sizes": "sets whose size follows from the text",
+    "sizes": "sets whose size is determined by the text",
 }
 _STUDY = ("scale", "workers")
 _DATA = {
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("studies").add_argument
     scales = "; ".join(f"{name}: {scale.help}" for name, scale in SCALES.items())
     add("--scale", choices=tuple(SCALES), help=f"{scales} [quick]")
-    add("--workers", type=int, metavar="N", help="trainings to run in parallel [one per core; 1 with a GPU]")
+    add("--workers", type=int, metavar="N", help="parallel training runs [one per core; 1 with a GPU]")
     add = parser.add_argument_group("data").add_argument
     processes = "; ".join(f"{name}: {text}" for name, text in _PROCESSES.items())
     add("--process", choices=tuple(_PROCESSES), help=f"{processes} [blocks]")
@@ -141,7 +141,7 @@ def _run_studies(options: argparse.Namespace) -> None:
     with checking_options():
         check_study(names[0], scale, workers)
     for name in names:
-        with progress_bar(f"{name}: the first training") as progress:
+        with progress_bar(f"{name}: first training run") as progress:
             study = run_finding(name, folder, scale=scale, workers=workers, progress=progress)
         sys.stdout.write(study.page.as_markdown() + "\n")
         sys.stdout.flush()

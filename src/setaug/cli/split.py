@@ -1,7 +1,7 @@
 """Split examples into train, dev and test files.
 
-Rows with the same text go to the same file, so nothing that is tested has been trained on. The split depends on the
-seed and the texts. The files are JSON lines with all fields of the rows, in their order.
+Rows with the same text go to the same file, so no test text occurs in the training data. The split depends only on the
+seed and the texts. The files are JSON lines with all fields of the rows, in their original order.
 """
 
 import argparse
@@ -24,10 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", required=True, metavar="FOLDER", help="folder for train.jsonl, dev.jsonl and test.jsonl"
     )
     parser.add_argument(
-        "--dev", dest="n_dev", type=float, default=0.1, metavar="N", help="share of dev rows, or their number [0.1]"
+        "--dev", dest="n_dev", type=float, default=0.1, metavar="N", help="fraction or number of dev rows [0.1]"
     )
     parser.add_argument(
-        "--test", dest="n_test", type=float, default=0.1, metavar="N", help="share of test rows, or their number [0.1]"
+        "--test", dest="n_test", type=float, default=0.1, metavar="N", help="fraction or number of test rows [0.1]"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed [0]")
 
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
         )
     tell(", ".join(f"{options.output.rstrip('/')}/{name}.jsonl: {n:,} rows" for name, n in report.n_rows.items()))
     if report.n_repeated:
-        tell(f"{counted(report.n_repeated, 'row')} with the text of an earlier one stayed with it")
+        tell(f"{counted(report.n_repeated, 'row')} with duplicate texts, kept in the same file")
     if report.n_unseen:
         tell(f"{counted(report.n_unseen, 'label')} of dev or test rows are not in the training rows")
     tell(*skipped_lines(report.skipped))

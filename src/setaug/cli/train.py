@@ -51,18 +51,18 @@ examples:
 
 
 def INTERRUPTED(options: argparse.Namespace) -> str:  # noqa: N802 (read by its name, as a sentence or a function)
-    """Return what an interrupted run leaves."""
+    """Return how to continue an interrupted run."""
     from setaug.models.model_folder import last_checkpoint
 
     folder = Path(getattr(options, "output", None) or ".")
     if any(last_checkpoint(place / "checkpoints") for place in (folder, *folder.glob("seed-*"))):
         return "continue from the last checkpoint with --resume"
-    return "there is no checkpoint yet; the same command begins again"
+    return "there is no checkpoint yet; run the same command to start over"
 
 
 _NO_MODEL = (
-    f"--model is missing; name a model on the Hugging Face hub (the paper's: {PAPER_MODEL}), a folder, or a small "
-    "one from scratch, without a download: tiny, mini, tiny-causal."
+    f"--model is missing; pass a model on the Hugging Face Hub (the paper's: {PAPER_MODEL}), a folder, or a small "
+    "model from scratch (no download): tiny, mini, tiny-causal."
 )
 _NAMES = {"lora_rank": "lora"}
 _FIXED = ("warmup", "weight_decay", "adam_epsilon")
@@ -77,12 +77,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dev",
         metavar="FILE",
-        help="examples to select the best checkpoint with; by default a part of the training data, see --held-out",
+        help="examples for selecting the best checkpoint; by default a part of the training data, see --held-out",
     )
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help="an encoder-decoder or causal model on the Hugging Face hub, a folder, or a model from scratch (no "
+        help="an encoder-decoder or causal model on the Hugging Face Hub, a folder, or a model from scratch (no "
         "download): tiny, mini or base-from-scratch, each optionally with the suffix -no-positions, tiny-causal or "
         "mini-causal (required)",
     )
@@ -127,8 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--companion",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="fit a TF-IDF classifier beside a model that writes sets, and use it where dev data say that it helps "
-        "[yes]",
+        help="also fit a TF-IDF classifier, and combine it with the model if that improves F1 on the dev data [yes]",
     )
     group = parser.add_argument_group("training")
     add_settings(group, TrainingSettings, names=_NAMES, leave_out=_FIXED)

@@ -1,4 +1,4 @@
-"""The paper's data sets, read from the files that their authors distribute."""
+"""The paper's datasets, read from the files that their authors distribute."""
 
 from setaug.datasets.entry import Dataset, DatasetEntry, DatasetStatistics
 from setaug.datasets.loading import load_dataset

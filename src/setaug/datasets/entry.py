@@ -1,4 +1,4 @@
-"""A data set and its entry in the registry: name, files, reader, and the traits that other modules act on."""
+"""A dataset and its entry in the registry: name, files, reader, and the traits that other modules act on."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from setaug.examples import Example
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """The three splits of a data set."""
+    """The three splits of a dataset."""
 
     name: str
     """The canonical name, including filters."""
@@ -43,18 +43,18 @@ class DatasetStatistics:
 
 @dataclass(frozen=True, kw_only=True)
 class Hub:
-    """A data set on the Hugging Face hub."""
+    """A dataset on the Hugging Face Hub."""
 
     repository: str
     arguments: Mapping[str, Any]
     """Further arguments of ``datasets.load_dataset``."""
     convert: Callable[[Sequence[Any], str], Dataset]
-    """Build the data set from its three splits and the name of the repository."""
+    """Build the dataset from its three splits and the name of the repository."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter that only some data sets have."""
+    """A filter that only some datasets have."""
 
     help: str
     keep: Callable[[list[Example]], list[Example]]
@@ -62,7 +62,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Form:
-    """Another form of the texts of a data set."""
+    """Another form of the texts of a dataset."""
 
     help: str
     read: Callable[[Files], Dataset]
@@ -78,7 +78,7 @@ class Kind:
     keyphrases: Any = None
     """How to average keyphrase scores; None if the labels are no keyphrases."""
     filters: Mapping[str, Filter] = field(default_factory=dict)
-    """Filters beyond those that all data sets have."""
+    """Filters beyond those that all datasets have."""
 
 
 CLOSED = Kind(name="closed labels", vocabulary="closed")
@@ -94,7 +94,7 @@ class DatasetEntry:
     read: Callable[[Files], Dataset]
     kind: Kind = CLOSED
     score: str = "samples_f1"
-    """The score that the paper's numbers fit on this data set."""
+    """The score that the paper's numbers fit on this dataset."""
     forms: Mapping[str, Form] = field(default_factory=dict)
     """Other forms of its texts, by name."""
     hub: Hub | None = None

@@ -1,4 +1,4 @@
-"""Finding and reading the files of a data set, with checksums."""
+"""Finding and reading the files of a dataset, with checksums."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """The files of a data set as its authors distribute them."""
+    """The files of a dataset as its authors distribute them."""
 
     title: str
     folder: str
@@ -32,7 +32,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Files:
-    """The folder of a data set and its files."""
+    """The folder of a dataset and its files."""
 
     folder: Path
     names: Sequence[str]
@@ -80,7 +80,7 @@ def parse_lines(lines: Iterable[tuple[int, Line]], parse: Callable[[int, Line], 
 
 
 def find_files(distribution: Distribution, data_dir: str | Path, *, verify: bool) -> Files:
-    """Find a data set in a folder, or in a subfolder whose name starts with the data set's."""
+    """Find a dataset in a folder, or in a subfolder whose name starts with the dataset's."""
     folder = Path(data_dir)
     expected = (
         f"expected {distribution.expected}, in {folder} or {folder / distribution.folder}; they are distributed at "

@@ -1,4 +1,4 @@
-"""Loading a data set by name, from its authors' files or from the Hugging Face hub."""
+"""Loading a dataset by name, from its authors' files or from the Hugging Face Hub."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from setaug.examples import shown
 def load_dataset(
     name: str, data_dir: str | Path | None = None, *, download: bool = False, verify: bool = True
 ) -> Dataset:
-    """Load a data set from the files that its authors distribute.
+    """Load a dataset from the files that its authors distribute.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ def load_dataset(
         kind (keyphrases: ``present``, ``absent``), and the form of its texts (``ufet[span]``). Filters of the kind are
         applied first, then min, train and test.
     data_dir
-        The folder of the data set, or its parent.
+        The folder of the dataset, or its parent.
     download
-        Download it from the Hugging Face hub instead (needs ``datasets``).
+        Download it from the Hugging Face Hub instead (needs ``datasets``).
     verify
         Whether to verify the checksums of the files. KP20k has several distributions and no checksums.
 
@@ -33,7 +33,7 @@ def load_dataset(
     variant = parse_name(name)
     entry = variant.entry
     if download and data_dir is not None:
-        raise ValueError("name the folder of the files (--data-dir, data_dir) or download them, not both.")
+        raise ValueError("pass the folder of the files (--data-dir, data_dir) or download them, not both.")
     if download:
         return select(_check_ids(_download(entry)), variant)
     if data_dir is None:
@@ -46,24 +46,24 @@ def load_dataset(
 
 
 def _download(entry: DatasetEntry) -> Dataset:
-    """Download a data set from the hub, or read it from the hub's cache."""
+    """Download a dataset from the Hub, or read it from the Hub's cache."""
     by_hand = f"download the files from {entry.distribution.origin} and name their folder (--data-dir, data_dir)."
     if entry.hub is None:
         available = " and ".join(name for name, one in DATASETS.items() if one.hub)
         raise FileError(
-            f"{entry.distribution.title} is not available on the Hugging Face hub, only {available}; {by_hand}"
+            f"{entry.distribution.title} is not available on the Hugging Face Hub, only {available}; {by_hand}"
         )
     try:
         import datasets
     except ImportError:
-        raise MissingExtraError("Downloading data sets", "hub") from None
+        raise MissingExtraError("Downloading datasets", "hub") from None
     try:
         found: Mapping[str, Any] = datasets.load_dataset(entry.hub.repository, **entry.hub.arguments)
         splits = [found[split] for split in ("train", "validation", "test")]
     except Exception as error:  # from many libraries: no network, no such repository, no space, changed files
         why = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise FileError(
-            f"cannot download {entry.hub.repository} from the Hugging Face hub ({why}); {by_hand}"
+            f"cannot download {entry.hub.repository} from the Hugging Face Hub ({why}); {by_hand}"
         ) from None
     return entry.hub.convert(splits, entry.hub.repository)
 
@@ -81,7 +81,7 @@ def _check_ids(dataset: Dataset) -> Dataset:
 
 
 def select(dataset: Dataset, variant: Variant) -> Dataset:
-    """Return the part of a data set that a variant names."""
+    """Return the part of a dataset that a variant names."""
     splits = dataset.splits
     if variant.label_filter:
         keep = variant.entry.kind.filters[variant.label_filter].keep
@@ -92,7 +92,7 @@ def select(dataset: Dataset, variant: Variant) -> Dataset:
         if wanted is not None:
             if len(splits[name]) < wanted:
                 raise ValueError(
-                    f"{variant} asks for {wanted:,} {what} examples; there are only {len(splits[name]):,}."
+                    f"{variant} requires {wanted:,} {what} examples, but there are only {len(splits[name]):,}."
                 )
             splits[name] = choose(splits[name], wanted)
     return Dataset(name=str(variant), labels=dataset.labels, **splits)

@@ -1,6 +1,6 @@
-"""The registry of data sets, and names with filters such as ``kp20k[absent,min3]``.
+"""The registry of datasets, and names with filters such as ``kp20k[absent,min3]``.
 
-A new data set is a module with a `DatasetEntry`, and a line in `DATASETS`.
+A new dataset is a module with a `DatasetEntry`, and a line in `DATASETS`.
 """
 
 import re
@@ -21,7 +21,7 @@ FILTERS = {
     "trainN": "take N training examples, always the same ones",
     "testN": "take N test examples, always the same ones",
 }
-"""The filters that all data sets have."""
+"""The filters that all datasets have."""
 
 _NAME = re.compile(r"([^\[\]]*)(?:\[([^\[\]]*)\])?")
 _NUMBERED = re.compile(r"(min|train|test)([1-9][0-9]*)")
@@ -30,7 +30,7 @@ _FIELDS = {"min": "min_labels", "train": "n_train", "test": "n_test"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variant:
-    """A part of a data set; as a string, its canonical name.
+    """A part of a dataset; as a string, its canonical name.
 
     Examples
     --------
@@ -41,16 +41,16 @@ class Variant:
 
     dataset: str
     form: str | None = None
-    """A form of the data set's texts, such as ``span``."""
+    """A form of the dataset's texts, such as ``span``."""
     label_filter: str | None = None
-    """A filter of the data set's kind, such as ``absent``."""
+    """A filter of the dataset's kind, such as ``absent``."""
     min_labels: int | None = None
     n_train: int | None = None
     n_test: int | None = None
 
     @property
     def entry(self) -> DatasetEntry:
-        """The registry's entry of the data set."""
+        """The registry's entry of the dataset."""
         return DATASETS[self.dataset]
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class Variant:
 
 
 def parse_name(name: str) -> Variant:
-    """Parse the name of a data set, with or without filters.
+    """Parse the name of a dataset, with or without filters.
 
     Examples
     --------
@@ -72,14 +72,14 @@ def parse_name(name: str) -> Variant:
     dataset = match[1].strip() if match else name
     if match is None or dataset not in DATASETS:
         raise ValueError(
-            f"unknown data set {name!r}; use one of {', '.join(DATASETS)}, with or without filters in brackets, as in "
+            f"unknown dataset {name!r}; use one of {', '.join(DATASETS)}, with or without filters in brackets, as in "
             "ufet[min2,train600]."
         )
     found: dict[str, Any] = {}
     for text in [] if match[2] is None else match[2].split(","):
         field, value = _parse_filter(text.strip(), dataset)
         if field in found:
-            raise ValueError(f"{name} has two filters of the same kind, the second is {text.strip()!r}; keep one.")
+            raise ValueError(f"{name} has two filters of the same kind; remove {text.strip()!r} or the other one.")
         found[field] = value
     return Variant(dataset=dataset, **found)
 

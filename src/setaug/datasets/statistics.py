@@ -1,4 +1,4 @@
-"""Table 1 of the paper: statistics of the data sets, as counted and as printed.
+"""Table 1 of the paper: statistics of the datasets, as counted and as printed.
 
 Labels are counted over all three splits, which comes closest to the paper: in the training split alone UFET has 1,531
 labels instead of 2,506, and its mean and KP20k's are far too large. The paper's heading "Train/test/dev" is taken
@@ -43,7 +43,7 @@ def paper_statistics(name: str) -> DatasetStatistics | None:
 
 def statistics_table(found: Mapping[str, DatasetStatistics]) -> str:
     """Format statistics by name as a Markdown table, each row above the paper's."""
-    rows = [("data set", "", "labels per sample: mean / min / max", "different labels", "train / test / dev")]
+    rows = [("dataset", "", "labels per sample: mean / min / max", "different labels", "train / test / dev")]
     for name, statistics in found.items():
         rows.append((name, "found", *_cells(statistics, ".2f", "{:,}".format)))
         if paper := paper_statistics(name):

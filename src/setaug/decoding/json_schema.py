@@ -31,7 +31,7 @@ def read_set_schema(schema: Mapping[str, Any]) -> SetSchema:
     if schema.get("type") != "array":
         raise ValueError(f'the schema must have "type": "array", got {schema.get("type")!r}.')
     if schema.get("uniqueItems") is not True:
-        raise ValueError('the schema must have "uniqueItems": true; a list that may repeat items is no set.')
+        raise ValueError('the schema must have "uniqueItems": true; a list with duplicates is not a set.')
     if "items" not in schema:
         raise ValueError('the schema must have "items", such as {"enum": ["joy", "love"]}.')
     least, most = _read_count(schema, "minItems"), _read_count(schema, "maxItems")

@@ -57,7 +57,7 @@ class LabelTokens:
         nothing, *cut = self._parts([before + after, *parts], anchors)
         for label, tokens in zip(labels, cut, strict=True):
             if tokens == nothing:
-                raise ValueError(f"the tokenizer writes nothing for the label {label!r}; leave it out.")
+                raise ValueError(f"the tokenizer has no tokens for the label {label!r}; remove it.")
         return cut
 
     def first(self) -> Tokens:
@@ -87,8 +87,8 @@ class LabelTokens:
             found.update(islice((start for start in starts if self.tokenizer.decode(start).strip() == text.strip()), 1))
         if not found:
             raise ValueError(
-                f"the tokenizer does not keep the separator {text!r} apart from labels; choose another separator, or "
-                "write sets in another form."
+                f"the tokenizer merges the separator {text!r} with labels; choose another separator, or "
+                "another written form."
             )
         ((tokens, _),) = found.most_common(1)
         n_spaces = next(at for at in range(len(tokens)) if self.tokenizer.decode(tokens[: at + 1]).strip())

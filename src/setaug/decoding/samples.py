@@ -33,7 +33,7 @@ class Calibration:
             for label, share in found.items()
         ]
         if not pairs:
-            raise ValueError("there is nothing to calibrate with: no dev example has a generated label.")
+            raise ValueError("cannot calibrate: no dev example has a generated label.")
         x, y = np.array(pairs).T
         fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(x, y)
         return cls(tuple(fitted.X_thresholds_.tolist()), tuple(fitted.y_thresholds_.tolist()))

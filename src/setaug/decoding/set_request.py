@@ -60,13 +60,13 @@ class SetRequest:
         if not given:
             return None
         if unknown := given.keys() - PARAMETERS.keys():
-            raise ValueError(f"unknown parameter {min(unknown)}; there are {', '.join(PARAMETERS)}.")
+            raise ValueError(f"unknown parameter {min(unknown)}; use {', '.join(PARAMETERS)}.")
         if "set_labels" not in given:
             raise ValueError(f"set_labels is missing: {PARAMETERS['set_labels']}.")
         labels = _read_labels(given["set_labels"])
         sizes = _read_sizes(given["set_sizes"]) if "set_sizes" in given else None
         if labels is not None and sizes is not None and sizes[0] > len(labels):
-            raise ValueError(f"set_sizes asks for {sizes[0]} labels, and there are only {len(labels)}.")
+            raise ValueError(f"set_sizes requires {sizes[0]} labels, but there are only {len(labels)}.")
         return cls(labels=labels, sizes=sizes, codec=_read_codec(given))
 
     def parameters(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _read_codec(given: Mapping[str, Any]) -> SetCodec:
     if with_size not in (0, 1):
         raise ValueError(f"set_with_size must be 1 or 0, got {shown(with_size)}.")
     if not isinstance(separator, str):
-        raise ValueError(f"set_separator must be a text, got {shown(separator)}.")
+        raise ValueError(f"set_separator must be a string, got {shown(separator)}.")
     try:
         return SetCodec(written_as=form, separator=separator, with_size=bool(with_size))
     except ValueError as error:

@@ -88,7 +88,7 @@ class TokenTrie:
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
         if not len(sequences) or not all(sequences):
-            raise ValueError("there must be at least one sequence, and each must hold at least one token.")
+            raise ValueError("expected at least one sequence, each with at least one token.")
         order = sorted(range(len(sequences)), key=lambda item: tuple(sequences[item]))
         self.items = np.array(order, np.int64)
         self.lengths = np.array([len(sequences[item]) for item in order], np.int64)
@@ -96,7 +96,7 @@ class TokenTrie:
         for row, item in zip(self.rows, order, strict=True):
             row[: len(sequences[item])] = sequences[item]
         if (self.rows[1:] == self.rows[:-1]).all(axis=1).any():
-            raise ValueError("the sequences must differ.")
+            raise ValueError("the sequences must be distinct.")
         places = np.empty(len(order), np.int64)
         places[self.items] = np.arange(len(order))
         self.places: list[int] = places.tolist()

@@ -43,7 +43,7 @@ class Shards:
     def _parts(self) -> tuple[str, str, str]:
         """The folder of the target (with a slash, or empty), its name without the suffix, and the suffix."""
         if self.target == "-":
-            raise FileError("standard output is one file: name a file to write shards of.")
+            raise FileError("standard output cannot be sharded; use -o FILE.")
         kind_of(self.target)
         folder, slash, name = self.target.rpartition("/")
         stem, _, suffix = name.rpartition(".")

@@ -20,7 +20,7 @@ class SourceFile:
 
     def changed(self) -> FileError:
         """Return the error for a file that is not the same when it is read again."""
-        return FileError(f"{self.name} changed while it was read; run it again when nothing writes to it.")
+        return FileError(f"{self.name} changed while it was read; run the command again when nothing writes to it.")
 
 
 def find_files(sources: str | Path | Iterable[str | Path], kind: str | None = None) -> list[SourceFile]:
@@ -37,7 +37,7 @@ def find_files(sources: str | Path | Iterable[str | Path], kind: str | None = No
     """
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     if not named:
-        raise ValueError("at least one file is needed.")
+        raise ValueError("at least one file is required.")
     paths = [path for source in named for path in _expand(local_path(source), kind)]
     if sum(path == "-" for path in paths) > 1:
         raise FileError("standard input can be read only once.")

@@ -57,7 +57,7 @@ def split_files(
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     for name, value in (("dev", dev), ("test", test)):
         if value < 0 or (value >= 1 and value != int(value)):
-            raise ValueError(f"{name} must be a share below 1 or a number of rows, got {value!r}.")
+            raise ValueError(f"{name} must be a fraction below 1 or a number of rows, got {value!r}.")
     report = SplitReport()
     with _reading(find_files(named, kind)) as files:
         keys = [_key(row[columns.text], seed) for row in _rows(files, columns, report.skipped if skip_bad else None)]
@@ -115,7 +115,7 @@ def _check(
             raise FileError(f"{path} already exists; choose another folder.")
     n_left = sum(key not in parts for key in keys)
     if not n_left:
-        raise ValueError(f"no example is left to train on: there are {len(keys)}; ask for less dev and test data.")
+        raise ValueError(f"no examples are left for training, of {len(keys)}; use less dev and test data.")
     next(iter(targets.values())).parent.mkdir(parents=True, exist_ok=True)
 
 

@@ -182,7 +182,7 @@ def _arrow_as_file_errors() -> Iterator[None]:
     except (ArrowException, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise FileError(
-            f"Parquet cannot hold a carried field: values of different kinds, or too large ({reason})."
+            f"Parquet cannot store a carried field: its values have different types, or are too large ({reason})."
         ) from None
 
 
@@ -203,6 +203,6 @@ def _check_kept(value: Any, kept: Any, name: str) -> None:
             _check_kept(item, kept_item, name)
     elif isinstance(value, bool) is not isinstance(kept, bool) or value != kept:
         raise FileError(
-            f"Parquet cannot hold the field {shown(name)}, which is carried: {shown(value)} would become {shown(kept)};"
+            f"Parquet cannot store the carried field {shown(name)}: {shown(value)} would become {shown(kept)};"
             " write .jsonl instead."
         )

@@ -38,7 +38,7 @@ class SeparatedForm(WrittenForm):
             raise ValueError("separator must not be empty.")
         if self.mark[0].isalnum() or "\\" in self.separator:
             raise ValueError(
-                "separator must not start with a letter or a digit, nor hold a backslash, because it would look like "
+                "separator must not start with a letter or a digit, or contain a backslash, because it would look like "
                 f"a part of a label; got {self.separator!r}."
             )
 

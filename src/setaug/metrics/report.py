@@ -171,7 +171,9 @@ def match(examples: Iterable[Example], predictions: Iterable[Prediction]) -> lis
     ids = [example.id for example in examples], [prediction.id for prediction in predictions]
     if not all(any(one is not None for one in side) for side in ids):
         if len(predictions) != len(examples):
-            raise DataError(f"{len(predictions):,} predictions for {len(examples):,} examples, without ids to match.")
+            raise DataError(
+                f"{len(predictions):,} predictions for {len(examples):,} examples, and no ids to match them."
+            )
         return predictions
     wanted, places = _places(ids[0], "example"), _places(ids[1], "prediction")
     for name, place in places.items():
@@ -187,7 +189,7 @@ def _places(ids: Sequence[object], noun: str) -> dict[str, int]:
     places: dict[str, int] = {}
     for place, one in enumerate(ids):
         if one is None:
-            raise DataError(f"{noun} {place + 1:,} has no id, where others have one.")
+            raise DataError(f"{noun} {place + 1:,} has no id, but others have one.")
         if (earlier := places.setdefault(str(one), place)) != place:
             raise DataError(f"{noun}s {earlier + 1:,} and {place + 1:,} have the same id {shown(one)}.")
     return places

@@ -52,7 +52,7 @@ class SetEnsemble(SetEstimator):
     ) -> Self:
         """Weight the models on dev data, which none of them was trained on, and choose how sets are chosen."""
         if not self.models:
-            raise ValueError("models must name fitted models, got none.")
+            raise ValueError("models must contain at least one fitted model.")
         self.columns_ = columns or Columns()
         examples = make_examples(data, labels, self.columns_)
         if not examples:
@@ -76,7 +76,7 @@ class SetEnsemble(SetEstimator):
         choose = changes.pop("choose", "best")
         changes.pop("progress", None)
         if args or changes:
-            raise TypeError(f"an ensemble takes no {', '.join(changes) or args}.")
+            raise TypeError(f"an ensemble does not accept {', '.join(changes) or args}.")
         texts, ids = make_texts(data, self.columns_)
         rule = _rule(self.mixture_, choose)
         return _predict(self.mixture_.combine(self._members(texts)), rule, self.labels_, ids)
@@ -121,9 +121,9 @@ def combine_predictions(
 
     """
     if len(files) < 2:
-        raise ValueError(f"there must be predictions of at least two models, got {len(files)}.")
+        raise ValueError(f"predictions of at least two models are required, got {len(files)}.")
     if len(dev_files) not in (0, len(files)) or bool(dev) != bool(dev_files):
-        raise ValueError(f"dev data need predictions of each of the {len(files)} models, got {len(dev_files)}.")
+        raise ValueError(f"dev predictions are required for each of the {len(files)} models, got {len(dev_files)}.")
     keys = [one.id for one in files[0]]
     stand_ins = [Example("", (), id=key) for key in keys]
     aligned = [match(stand_ins, part) for part in files]

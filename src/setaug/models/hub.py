@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub: found by name, downloaded into its cache, and pushed. Nothing here needs torch."""
+"""Models on the Hugging Face Hub: found by name, downloaded into its cache, and pushed. Nothing here needs torch."""
 
 import re
 import sys
@@ -20,7 +20,7 @@ _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
 def is_hub_name(name: str) -> bool:
-    """Return whether a name looks like one of the hub: ``org/name``, or ``org/name@revision``.
+    """Return whether a name looks like one of the Hub: ``org/name``, or ``org/name@revision``.
 
     Examples
     --------
@@ -32,22 +32,22 @@ def is_hub_name(name: str) -> bool:
 
 
 def find_model(name: str | Path, revision: str | None = None) -> Path:
-    """Return the folder of a model: a folder itself, or that of the cache for a name of the hub.
+    """Return the folder of a model: a folder itself, or that of the cache for a name of the Hub.
 
     Parameters
     ----------
     revision
-        A branch, tag or commit of the hub's repository; also ``org/name@revision``.
+        A branch, tag or commit of the Hub's repository; also ``org/name@revision``.
 
     """
     found = _NAME.fullmatch(str(name))
     if found is None or Path(name).exists():
         if revision is not None:
-            raise ValueError(f"a revision is for models on the hub; {name} is a folder.")
+            raise ValueError(f"a revision requires a model on the Hub; {name} is a folder.")
         return Path(name)
     hub, revision = _hub(), revision or found["revision"]
     repository = found["name"]
-    with _asking(f"cannot load {name}: there is no such folder, and the hub", revision), _quiet():
+    with _asking(f"cannot load {name}: there is no such folder, and the Hub", revision), _quiet():
         folder = hub.snapshot_download(
             repository, revision=revision, allow_patterns=list(_FILES), ignore_patterns=["*/*"]
         )
@@ -62,7 +62,7 @@ def push_model(
     revision: str | None = None,
     message: str = "Upload a model of setaug",
 ) -> str:
-    """Push a model folder to the hub in one commit, and return its address.
+    """Push a model folder to the Hub in one commit, and return its address.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ def push_model(
     from setaug.models.model_card import MODEL_CARD, PLACE
 
     if not is_hub_name(name) or "@" in name:
-        raise ModelError(f"a name on the hub is org/name, got {name!r}.")
+        raise ModelError(f"a name on the Hub must be org/name, got {name!r}.")
     root = Path(folder)
     read_card(root)
     hub = _hub()
     paths = sorted(path for path in {one for pattern in _FILES for one in root.glob(pattern)} if path.is_file())
-    with _asking(f"cannot push {folder} to {name}: the hub", revision), _quiet():
+    with _asking(f"cannot push {folder} to {name}: the Hub", revision), _quiet():
         api = hub.HfApi()
         api.create_repo(name, private=private, exist_ok=True)
         api.create_commit(
@@ -104,13 +104,13 @@ def _hub() -> Any:
     try:
         import huggingface_hub
     except ImportError:
-        raise MissingExtraError("Models on the Hugging Face hub", "train") from None
+        raise MissingExtraError("Models on the Hugging Face Hub", "train") from None
     return huggingface_hub
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Let the client show its bars on a terminal only."""
+    """Disable the client's progress bars unless standard error is a terminal."""
     from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     if sys.stderr.isatty() or are_progress_bars_disabled():
@@ -125,7 +125,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _asking(what: str, revision: str | None) -> Iterator[None]:
-    """Report whatever goes wrong between here and the hub in one line."""
+    """Convert any error of the Hub's client into a one-line `ModelError`."""
     try:
         yield
     except ModelError:
@@ -145,7 +145,7 @@ def _problem(error: BaseException, revision: str | None) -> str:
         case errors.RevisionNotFoundError():
             return f"has no revision {revision!r}"
         case errors.OfflineModeIsEnabled():
-            return "is not asked (HF_HUB_OFFLINE is set)"
+            return "is disabled (HF_HUB_OFFLINE is set)"
         case errors.LocalEntryNotFoundError() if error.__cause__ is not None:
             return _problem(error.__cause__, revision) + ", and the model is not in the cache"
         case errors.HfHubHTTPError() if error.response.status_code in (401, 403):
@@ -155,5 +155,5 @@ def _problem(error: BaseException, revision: str | None) -> str:
         case RuntimeError() if error.__cause__ is not None:  # of the upload of a large file
             return _problem(error.__cause__, revision)
         case ValueError():
-            return f"does not take it ({first_line(error)})"
+            return f"rejected it ({first_line(error)})"
     return f"cannot be reached ({first_line(error)})"

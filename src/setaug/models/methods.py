@@ -51,9 +51,9 @@ def make_model(
     chosen = METHODS[method]
     base = augmenter or SetAugmenter()
     if chosen.model != "generator" and size:
-        raise ValueError(f"the method {method} writes no sizes.")
+        raise ValueError(f"the method {method} does not write sizes.")
     if chosen.model == "classifier" and vocabulary != "closed":
-        raise ValueError("a classifier knows the labels of the training data only, so vocabulary must be closed.")
+        raise ValueError("a classifier predicts only labels of the training data, so vocabulary must be closed.")
     make: Any = _class_of(chosen.model)
     if chosen.model == "classifier":
         return make(model, template=base.template, training=training)  # type: ignore[no-any-return]
@@ -86,16 +86,16 @@ def load_model(folder: str | Path, *, revision: str | None = None) -> "SetModel"
     Parameters
     ----------
     folder
-        The model's folder, or its name on the Hugging Face hub: ``org/name``.
+        The model's folder, or its name on the Hugging Face Hub: ``org/name``.
     revision
-        A branch, tag or commit on the hub.
+        A branch, tag or commit on the Hub.
 
     """
     require_torch()
     folder = find_model(folder, revision)
     card = read_card(folder)
     if card["kind"] not in KINDS:
-        raise ModelError(f"{folder} holds a model of the kind {card['kind']!r}, which this version does not know.")
+        raise ModelError(f"{folder} is a model of type {card['kind']!r}, which this version does not support.")
     return _class_of(card["kind"]).from_card(folder, card)
 
 

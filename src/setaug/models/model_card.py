@@ -1,4 +1,4 @@
-"""The model card: ``README.md`` of a model folder, with the metadata that the Hugging Face hub reads."""
+"""The model card: ``README.md`` of a model folder, with the metadata that the Hugging Face Hub reads."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 MODEL_CARD = "README.md"
 PLACE = "path/to/this/folder"
-"""Stands for the model's name on the hub until it has one."""
+"""Stands for the model's name on the Hub until it has one."""
 _N_LABELS = 50
 _PLAIN = frozenset(" -.,/")
 

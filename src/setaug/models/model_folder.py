@@ -106,11 +106,11 @@ def read_card(folder: str | Path) -> dict[str, Any]:
         raise ModelError(f"there is no model folder {folder}.")
     check_contents(path)
     if not (path / CARD).exists():
-        hint = "; the run that writes it was not finished (setaug train --resume)" if has_run(path) else ""
-        raise ModelError(f"the folder {folder} holds no model of setaug: {CARD} is missing{hint}.")
+        hint = "; its training run is not finished (setaug train --resume)" if has_run(path) else ""
+        raise ModelError(f"the folder {folder} is not a setaug model: {CARD} is missing{hint}.")
     card = _read_json(path / CARD)
     if not isinstance(card.get("kind"), str):
-        raise ModelError(f"{path / CARD} is not what setaug writes: it names no kind of model.")
+        raise ModelError(f"{path / CARD} is not a valid setaug file: it has no kind of model.")
     return card
 
 
@@ -121,7 +121,7 @@ def saved_columns(card: dict[str, Any]) -> Columns:
     names = saved.get("names") if is_valid else None
     texts = [value for name, value in saved.items() if name != "names"] if is_valid else [None]
     if not all(isinstance(value, str) and value for value in texts) or not (names is None or isinstance(names, list)):
-        raise ModelError(f"{CARD} is not what setaug writes: its columns are {shown(saved)}.")
+        raise ModelError(f"{CARD} is not a valid setaug file: its columns are {shown(saved)}.")
     return Columns(**saved)
 
 
@@ -131,7 +131,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from None
     if not isinstance(read, dict):
-        raise ModelError(f"{path} is not what setaug writes: it holds no JSON object.")
+        raise ModelError(f"{path} is not a valid setaug file: it is not a JSON object.")
     return read
 
 
@@ -171,10 +171,10 @@ def begin_run(folder: Path, settings: dict[str, Any], *, resume: bool) -> None:
         changed = [name for name in now if before.get(name) != now[name]]
         if changed:
             was = ", ".join(f"{name} {before.get(name)!r} (now {now[name]!r})" for name in changed)
-            raise ModelError(f"the run in {folder} was begun with other settings: {was}.")
+            raise ModelError(f"the run in {folder} was started with different settings: {was}.")
         return
     if has_run(folder) or is_whole(folder):
-        raise ModelError(f"{folder} holds an earlier run; go on with it (--resume), or choose another folder.")
+        raise ModelError(f"{folder} contains an earlier run; resume it (--resume), or choose another folder.")
     with open_output(path) as stream:
         stream.write(orjson.dumps(settings, option=orjson.OPT_INDENT_2))
 
@@ -212,20 +212,20 @@ def check_contents(folder: Path) -> None:
     """Raise if a folder has a device or a pipe, or an index that names other files than its own weights."""
     for path in folder.iterdir():
         if not path.is_file() and not path.is_dir():
-            raise ModelError(f"{path} is no file (a device, a pipe, or a link to nothing); remove it.")
+            raise ModelError(f"{path} is not a regular file (a device, a pipe, or a broken link); remove it.")
     index = folder / _INDEX
     if index.is_file():
         names = _names(index)
         for name in names:
             if Path(name).name != name or not name.endswith(".safetensors") or not (folder / name).is_file():
-                raise ModelError(f"{index} names {name!r}, which is no file of weights (.safetensors) in its folder.")
+                raise ModelError(f"{index} names {name!r}, which is not a weights file (.safetensors) in its folder.")
 
 
 def _names(index: Path) -> set[str]:
     try:
         names = set(json.loads(index.read_bytes())["weight_map"].values())
         if not names or not all(isinstance(name, str) for name in names):
-            raise ValueError("it names no files")
+            raise ValueError("it lists no files")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ModelError(f"{index} cannot be read: {first_line(error)}.") from None
     return names
@@ -246,8 +246,8 @@ def reading_checkpoint(path: Path) -> Iterator[None]:
         raise
     except Exception as error:  # libraries raise all kinds on bytes that they did not write
         raise ModelError(
-            f"the checkpoint {path} is damaged ({type(error).__name__}: {first_line(error)}); remove it to go on from "
-            "the one before, or begin again in another folder."
+            f"the checkpoint {path} is damaged ({type(error).__name__}: {first_line(error)}); remove it to resume from "
+            "the previous one, or start over in another folder."
         ) from None
 
 
@@ -259,4 +259,4 @@ def writing(path: Path) -> Iterator[None]:
     except (SetAugError, OSError):
         raise
     except Exception as error:
-        raise FileError(f"cannot write to {path}: {first_line(error)}; is there room on the disk?") from None
+        raise FileError(f"cannot write to {path}: {first_line(error)}; is the disk full?") from None

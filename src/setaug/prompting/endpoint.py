@@ -71,7 +71,7 @@ def check_knows_sets(endpoint: Endpoint, body: Mapping[str, Any], tell: Tell = l
     ask([Request("probe", lambda: dict(probe), 1, "a trial")], AnswerLog(), endpoint, refusals=refusals, tell=tell)
     if not any("set_labels" in reason for reason in refusals.values()):
         raise EndpointError(
-            "the server does not know set_labels, so it cannot be constrained to sets; use vLLM with setaug[vllm], or "
+            "the server does not support set_labels, so it cannot be constrained to sets; use vLLM with setaug[vllm], or "
             "setaug serve with a causal model."
         )
 
@@ -192,7 +192,7 @@ class _Asking:
                 self.was_heard_of = True
                 reason, wait = self._status(error), _asked_wait(error)
             except (APIError, ValueError, RecursionError) as error:  # the last: JSON that is nested too deeply
-                raise EndpointError(f"the answer makes no sense: {self._clean(str(error))}") from None
+                raise EndpointError(f"invalid response: {self._clean(str(error))}") from None
             else:
                 self.was_heard_of = True
                 return response
@@ -228,10 +228,10 @@ class _Asking:
         if 300 <= status < 400:
             place = self._clean(error.response.headers.get("location", "nowhere"))
             raise EndpointError(
-                f"the server redirects to {place}, and redirects are not followed: what is asked goes to no other "
-                "server; if that one is meant, give it as the base URL."
+                f"the server redirects to {place}, but redirects are not followed, so that prompts go to no other "
+                "server; to use it, pass it as the base URL."
             )
-        reason = f"the server says {status}: {self._clean(_message(error))}"
+        reason = f"the server returned {status}: {self._clean(_message(error))}"
         is_about_money = status == 429 and error.code == "insufficient_quota"
         if (status in _BUSY or status >= 500) and not is_about_money:
             return reason
@@ -247,13 +247,13 @@ class _Asking:
         found = await create(**named, extra_body=rest)
         choices = getattr(found, "choices", None)
         if not isinstance(choices, list) or not choices:
-            raise ValueError("it holds no choices; is this the address of an OpenAI-compatible server (.../v1)?")
+            raise ValueError("it has no choices; is this the URL of an OpenAI-compatible server (.../v1)?")
         try:
             answers = tuple(self._read(choice, is_chat=is_chat) for choice in choices)
             usage = found.usage
             counted = (0, 0) if usage is None else (int(usage.prompt_tokens or 0), int(usage.completion_tokens or 0))
         except (AttributeError, TypeError):
-            raise ValueError("its choices hold no text, or its usage no numbers") from None
+            raise ValueError("its choices have no text, or its usage no numbers") from None
         return Response(key, answers, *counted)
 
     def _read(self, choice: Any, *, is_chat: bool) -> Answer:
@@ -272,10 +272,10 @@ def _client(endpoint: Endpoint) -> "AsyncOpenAI":
     try:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
     except ImportError:
-        raise MissingExtraError("Asking language models", "llm") from None
+        raise MissingExtraError("Prompting language models", "llm") from None
     key = endpoint.key()
     if key is None and endpoint.is_default:
-        raise EndpointError(f"no key: set the environment variable {endpoint.key_variable}, or name a base URL.")
+        raise EndpointError(f"no key: set the environment variable {endpoint.key_variable}, or pass a base URL.")
     return AsyncOpenAI(
         api_key=key or "none",  # a server of one's own asks for none, but the client does
         base_url=endpoint.url,

@@ -179,12 +179,12 @@ class PromptedSetModel(SetEstimator):
             raise ValueError(f"threshold must be from 0 to 1, got {self.threshold!r}.")
         choose_shots([], 0, way=self.shot_choice)
         if {"\n", "\r"} & {*self.augmenter.codec.encode(["a", "b"])}:
-            raise ValueError("labels are read from one line, so the separator must not break it.")
+            raise ValueError("labels are parsed from one line, so the separator must not contain a newline.")
         if not isinstance(self.endpoint.request.get("seed", 0), int | None):
             raise ValueError(f"the seed of a request must be an integer, got {self.endpoint.request['seed']!r}.")
         for name in _OURS:
             if name in self.endpoint.request:
-                raise ValueError(f'the field "{name}" of a request cannot be chosen by hand.')
+                raise ValueError(f'the field "{name}" of a request cannot be set.')
         return self
 
     def fit(
@@ -227,7 +227,7 @@ class PromptedSetModel(SetEstimator):
     def _changed(self, changes: Mapping[str, Any]) -> Self:
         self._check_fitted()
         if strange := changes.keys() - set(_CHANGES):
-            raise TypeError(f"a model that is prompted takes no {', '.join(sorted(strange))}.")
+            raise TypeError(f"a prompted model does not accept {', '.join(sorted(strange))}.")
         changed = type(self)(**{**self.get_params(deep=False), **changes}).check()
         changed.augmenter_, changed.prompt_, changed.labels_ = self.augmenter_, self.prompt_, self.labels_
         return changed
@@ -308,7 +308,7 @@ class PromptedSetModel(SetEstimator):
         """
         labels = list(self.classes_)
         if not changes.get("samples", self.samples):
-            raise ValueError("probabilities come from samples, and none are asked for; give samples=16, say.")
+            raise ValueError("probabilities require samples; pass samples=16, for example.")
         return probability_matrix(self.predict(data, **changes), labels)
 
     def _ask(
@@ -333,7 +333,7 @@ class PromptedSetModel(SetEstimator):
             ask(requests, log, self.endpoint, refusals=refusals, done=count, tell=tell)
         except EndpointError as error:
             n_there = sum(len(log.of(request.key)) >= request.n_answers for request in requests)
-            raise EndpointError(f"{error} ({n_there:,} of {len(requests):,} texts are answered.)") from None
+            raise EndpointError(f"{error} ({n_there:,} of {len(requests):,} texts are done.)") from None
 
     def _reader(self) -> AnswerReader:
         index = None if self.labels_ is None else LabelIndex(self.labels_)

@@ -40,7 +40,7 @@ def kind_of(path: str | Path) -> str:
     kind = _SUFFIXES.get(stem.suffix.lower())
     if kind is None:
         raise FileError(
-            f"{path}: cannot tell the kind of file from its name; expected a suffix among "
+            f"{path}: cannot infer the file format from the name; expected one of the suffixes "
             f"{', '.join(_SUFFIXES)}, optionally followed by .gz or .zst."
         )
     return kind
@@ -58,7 +58,7 @@ def has_kind(path: str | Path) -> bool:
 def check_jsonl(path: str | Path) -> None:
     """Raise if the name of an output promises a format other than JSON lines."""
     if has_kind(path) and kind_of(path) != "jsonl":
-        raise FileError(f"the output is JSON lines, but the suffix of {path} is that of another format; use .jsonl.")
+        raise FileError(f"the output is JSON lines, but {path} has the suffix of another format; use .jsonl.")
 
 
 def _is_device(path: str | Path) -> bool:

@@ -52,7 +52,7 @@ def _check_key(key: str, headers: Headers) -> None:
 def _check_host(path: str, headers: Headers) -> None:
     host = headers.get("host", "")
     if host.rpartition(":")[0] not in LOCAL and host not in LOCAL:
-        raise Refusal(403, f"this server is not called {host!r}; without a key it answers to localhost only.")
+        raise Refusal(403, f"invalid host {host!r}; without a key, only localhost is allowed.")
     is_foreign = headers.get("sec-fetch-site") == "cross-site" and path != "/"
     if is_foreign or headers.get("origin", f"http://{host}") != f"http://{host}":
-        raise Refusal(403, "requests from pages of other sites are not taken.")
+        raise Refusal(403, "cross-site requests are not allowed.")

@@ -47,7 +47,7 @@ def make_app(
     Parameters
     ----------
     data
-        The data set that the page starts with.
+        The dataset that the page starts with.
     model, model_name
         A trained model to predict with; without it, everything else works.
     key
@@ -118,10 +118,10 @@ def _metrics(app: FastAPI, datasets: Datasets, data_api: DataApi) -> Metrics:
     metrics.gauge("connections", "Open connections", lambda: len(connections))
     metrics.gauge("connections_refused", "Connections refused so far", lambda: connections.n_refused)
     metrics.gauge("connections_cut", "Slow or silent connections cut so far", lambda: connections.n_cut)
-    metrics.gauge("datasets", "Data sets held", lambda: len(datasets))
+    metrics.gauge("datasets", "Datasets held", lambda: len(datasets))
     metrics.gauge("disk_bytes", "Bytes of uploads and downloads on disk", lambda: folder_size(datasets.folder))
-    metrics.gauge("computing", "Requests about data sets that run or wait", lambda: data_api.n_waiting)
-    metrics.gauge("data_memory_bytes", "Memory of the processes that read data sets", datasets.workers.memory)
+    metrics.gauge("computing", "Requests about datasets that run or wait", lambda: data_api.n_waiting)
+    metrics.gauge("data_memory_bytes", "Memory of the processes that read datasets", datasets.workers.memory)
     metrics.gauge("downloads", "Downloads under way", lambda: data_api.downloads.taken)
     predictor: Predictor | None = app.state.predictor
     if predictor is not None:
@@ -151,7 +151,7 @@ def make_config(app: FastAPI, *, proxies: Collection[str] = ()) -> uvicorn.Confi
 
 def run_app(app: FastAPI, place: socket, *, proxies: Collection[str] = ()) -> None:
     """Serve at a socket that listens, until interrupted."""
-    app.state.workers.small.start()  # so that the first data set need not wait for it
+    app.state.workers.small.start()  # so that the first dataset need not wait for it
     uvicorn.Server(make_config(app, proxies=proxies)).run(sockets=[place])
 
 

@@ -100,7 +100,7 @@ class Predictor:
         try:
             self._waiting.take(address, len(texts))
         except Refusal:
-            raise too_busy("too many texts wait for the model; try again soon.") from None
+            raise too_busy("too many texts are queued for the model; try again later.") from None
         job = _Job(address, texts, options, asyncio.get_running_loop().create_future())
         if address not in self._queues:
             self._queues[address] = []

@@ -92,7 +92,7 @@ class _Body:
 
     def _check(self, n_bytes: int) -> None:
         if n_bytes > self._limit:
-            raise Refusal(413, f"that is too large; at most {self._limit:,} bytes are taken.")
+            raise Refusal(413, f"the body is too large; the limit is {self._limit:,} bytes.")
 
     async def receive(self) -> Message:
         """Return the next part; after the last one, wait until the client leaves."""
@@ -107,7 +107,7 @@ class _Body:
                 message = await self._receive()
             self._count(message)
         except TimeoutError:
-            self.refusal = Refusal(408, "the body came too slowly.", headers={"Connection": "close"})
+            self.refusal = Refusal(408, "the body was sent too slowly.", headers={"Connection": "close"})
         except Refusal as refusal:
             self.refusal = refusal
         if self.refusal is not None:

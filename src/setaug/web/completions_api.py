@@ -163,7 +163,7 @@ class CompletionsApi:
 
     async def _complete(self, request: Request, question: _Question, prompts: list[str], ask: Ask) -> Sequence[Answers]:
         if question.model not in (None, self._name):
-            raise Refusal(404, f"there is no model {question.model!r} here, but {self._name!r}.")
+            raise Refusal(404, f"unknown model {question.model!r}; this server has {self._name!r}.")
         if len(prompts) * ask.n > self._limits.texts:
             raise Refusal(400, f"prompt: at most {self._limits.texts} answers in one request.")
         if any(len(prompt) > self._limits.text_length for prompt in prompts):

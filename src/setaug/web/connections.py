@@ -184,7 +184,7 @@ class BoundedProtocol(H11Protocol):
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    refusal = too_busy("too many connections; try again soon.")
+    refusal = too_busy("too many connections; try again later.")
     refusal.headers["Connection"] = "close"
     await refusal.response()(scope, receive, send)
 

@@ -34,7 +34,7 @@ class Limits:
     uploads: int = 8
     """Uploads under way; of one address, a quarter."""
     datasets: int = 16
-    """Data sets held; the least recently used one is removed."""
+    """Datasets held; the least recently used one is removed."""
     held_bytes: int = 200 << 20
     """Their files on disk."""
     held_memory: int = 512 << 20
@@ -56,9 +56,9 @@ class Limits:
     predict_seconds: float = 60.0
     """Time that a request waits for the model."""
     small_bytes: int = 2 << 20
-    """The largest data set, in bytes on disk and in memory, that is small: these do not wait for large ones."""
+    """The largest dataset, in bytes on disk and in memory, that is small: these do not wait for large ones."""
     waiting: int = 32
-    """Requests that wait: for answers about small data sets, about large ones, and for slow answers."""
+    """Requests that wait: for answers about small datasets, about large ones, and for slow answers."""
     downloads: int = 4
     """Files of training pairs that are made or sent; of one address, a quarter."""
     download_bytes: int = 256 << 20
@@ -84,8 +84,8 @@ class Refusal(Exception):  # noqa: N818 - it is no error of ours
         return JSONResponse({"error": self.sentence} | ({"id": self.id} if self.id else {}), self.status, self.headers)
 
 
-def too_busy(sentence: str = "too much to do at the moment; try again soon.") -> Refusal:
-    """Return the refusal of a request that can be made again later."""
+def too_busy(sentence: str = "the server is busy; try again later.") -> Refusal:
+    """Return the refusal of a request that can be retried later."""
     return Refusal(503, sentence, headers={"Retry-After": "2"})
 
 

@@ -39,7 +39,7 @@ class ModelApi:
     async def predict(self, request: Request, question: PredictQuestion) -> Response:
         """Return the set of each text."""
         if self._predictor is None:
-            raise Refusal(404, "no model is loaded; start the server with the folder of one.")
+            raise Refusal(404, "no model is loaded; start the server with a model folder.")
         if len(question.texts) > self._limits.texts:
             raise Refusal(422, f"texts: at most {self._limits.texts} in one request.")
         if any(len(text) > self._limits.text_length for text in question.texts):

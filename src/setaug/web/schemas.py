@@ -11,7 +11,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def _check_unicode(text: str) -> str:
     if not text.isascii() and _SURROGATE.search(text):
-        raise PydanticCustomError("surrogate", "a lone surrogate is no character; send valid Unicode.")
+        raise PydanticCustomError("surrogate", "a lone surrogate is not a valid character; send valid Unicode.")
     return text
 
 
@@ -34,7 +34,7 @@ class Joined(BaseModel):
 
 
 class About(BaseModel):
-    """A data set."""
+    """A dataset."""
 
     id: str
     name: str

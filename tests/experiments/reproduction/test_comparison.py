@@ -64,5 +64,5 @@ def test_only_some_scores_are_tested() -> None:
 
 
 def test_rows_need_the_same_seeds() -> None:
-    with pytest.raises(ValueError, match="the first row has 1 seeds, the second 2"):
+    with pytest.raises(ValueError, match="both rows must have the same number of seeds, got 1 and 2"):
         compare_rows([POOR], [FAIR, FAIR], GOLD, score="samples_f1")

@@ -107,4 +107,4 @@ def test_every_experiment_runs_with_tiny_models(tmp_path: Path, capsys: pytest.C
     capsys.readouterr()
     assert main([*call, "-o", str(out), "--dry-run"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert all(line.endswith(", 0 to run") for line in listed if " trainings, " in line)
+    assert all(line.endswith(", 0 to run") for line in listed if " training runs, " in line)

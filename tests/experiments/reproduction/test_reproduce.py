@@ -174,7 +174,7 @@ def test_a_report_of_nothing_is_refused(setup: Setup, tmp_path: Path) -> None:
     report("size", setup, tmp_path)
     before = (tmp_path / "size.md").read_text()
     other = replace(setup, training={"epochs": 9})
-    with pytest.raises(FileError, match=r"has no result of size with these data sets, models and settings"):
+    with pytest.raises(FileError, match=r"has no result of size with these datasets, models and settings"):
         run_experiment("size", other, tmp_path, data=["go-emotions"], only_report=True)
     assert (tmp_path / "size.md").read_text() == before
 
@@ -235,14 +235,14 @@ def test_a_dry_run_lists_cells_and_those_that_are_stored(
     assert main(call) == 0
     listed = capsys.readouterr().out
     assert "go-emotions, setaug, with size, n = 2, seed 15143: 2 cells, 0 stored\n" in listed
-    assert "ablation: 30 cells of 15 trainings, 0 stored, 30 to run\n" in listed
+    assert "ablation: 30 cells of 15 training runs, 0 stored, 30 to run\n" in listed
     assert not out.exists()
     store_experiment("size", setup, out, "go-emotions")
     before = (out / CELLS).read_bytes()
     assert main(call) == 0
     listed = capsys.readouterr().out
     assert "go-emotions, setaug, with size, n = 2, seed 15143: 2 cells, 2 stored\n" in listed
-    assert "ablation: 30 cells of 15 trainings, 12 stored, 18 to run\n" in listed
+    assert "ablation: 30 cells of 15 training runs, 12 stored, 18 to run\n" in listed
     assert (out / CELLS).read_bytes() == before
 
 

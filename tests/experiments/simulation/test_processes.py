@@ -211,21 +211,21 @@ def test_apportioned_counts_sum_to_the_total_and_are_off_by_less_than_one(shares
 @pytest.mark.parametrize(
     ("make", "settings", "message"),
     [
-        (block_symbols, {"noise": 1.5}, "noise must be a share from 0 to 1, got 1.5"),
+        (block_symbols, {"noise": 1.5}, "noise must be a probability from 0 to 1, got 1.5"),
         (block_symbols, {"n_symbols": 5}, "6 blocks of 2 need more than 5 symbols"),
         (block_symbols, {"block_size": 0}, "block_size must be an integer from 1 to 1,000,000, got 0"),
         (block_symbols, {"n_words": 1.5}, "n_words must be an integer from 1 to 1,000,000, got 1.5"),
         (block_symbols, {"n_symbols": 10**12}, "n_symbols must be an integer from 1 to 1,000,000"),
         (block_symbols, {"concentration": float("nan")}, "concentration must be a number from 0.001 to 1,000, got nan"),
-        (block_symbols, {"noise": float("nan")}, "noise must be a share from 0 to 1, got nan"),
+        (block_symbols, {"noise": float("nan")}, "noise must be a probability from 0 to 1, got nan"),
         (
             block_symbols,  # the suffix of three different symbols of four is always one of them
             {"n_symbols": 4, "n_blocks": 1, "block_size": 4, "noise": 0.0},
             "1 blocks of 4 hardly ever have distinct symbols; use more than 4 symbols",
         ),
         (paired_symbols, {"concentration": 0.0}, "concentration must be a number from 0.001 to 1,000, got 0.0"),
-        (paired_symbols, {"block_size": 1}, "block_size must be from 2 to 31, one more than the symbols, got 1"),
-        (sized_symbols, {"noise": -1}, "noise must be a share from 0 to 1, got -1"),
+        (paired_symbols, {"block_size": 1}, "block_size must be from 2 to 31, the number of symbols plus one, got 1"),
+        (sized_symbols, {"noise": -1}, "noise must be a probability from 0 to 1, got -1"),
         (sized_symbols, {"max_size": 31}, "16 blocks of 2 need more than 30 symbols"),
     ],
 )

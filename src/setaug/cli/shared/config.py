@@ -1,4 +1,4 @@
-"""Options from a TOML file: the command line wins over the file, and the file over the defaults."""
+"""Options from a TOML file: the command line overrides the file, and the file overrides the defaults."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from setaug.cli.shared.options import UsageError
 
 _NOT_KEPT = ("help", "config", "save_config")
-_KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
+_KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -19,12 +19,12 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="read options from a TOML file (epochs = 5); options of the command line win",
+        help="read options from a TOML file (epochs = 5); command-line options override it",
     )
     parser.add_argument(
         "--save-config",
         metavar="FILE",
-        help="write all options to a TOML file for --config, each with its help, and stop; - for standard output",
+        help="write all options with their help to a TOML file for --config, and exit; - for standard output",
     )
 
 
@@ -49,7 +49,7 @@ def parse_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> 
 
 @contextmanager
 def _optional(actions: Sequence[argparse.Action]) -> Iterator[None]:
-    """Require none of these on the command line."""
+    """Make these options optional."""
     before = [(action, action.required, action.nargs) for action in actions]
     for action in actions:
         action.required = False
@@ -63,7 +63,7 @@ def _optional(actions: Sequence[argparse.Action]) -> Iterator[None]:
 
 
 def read_config(path: str, actions: dict[str, argparse.Action]) -> dict[str, Any]:
-    """Read a file of options; raise if it names others or a value is of another type."""
+    """Read a file of options; raise if a name is unknown or a value has the wrong type."""
     import tomllib
 
     try:
@@ -72,7 +72,7 @@ def read_config(path: str, actions: dict[str, argparse.Action]) -> dict[str, Any
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no TOML: {error}.") from None
+        raise UsageError(f"{path} is not valid TOML: {error}.") from None
     values = {}
     for key, value in found.items():
         name = key.replace("_", "-")

@@ -99,7 +99,7 @@ def _listed(given: object) -> list[str]:
 
 def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> None:
     """Add the input, one file or several, and how to read it."""
-    more = "folders of such files; addresses (s3://bucket/folder); " if are_many else ""
+    more = "folders of such files; URLs (s3://bucket/folder); " if are_many else ""
     parser.add_argument(
         "input",
         nargs="+" if are_many else None,
@@ -115,14 +115,12 @@ def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> Non
 
 def add_fields(group: argparse._ArgumentGroup) -> None:
     """Add the fields of texts and labels in a file."""
-    group.add_argument("--text-field", metavar="NAME", help="field of the text [that of the model, or text]")
-    group.add_argument(
-        "--labels-field", metavar="NAME", help="field of the list of labels [that of the model, or labels]"
-    )
+    group.add_argument("--text-field", metavar="NAME", help="field of the text [the model's, or text]")
+    group.add_argument("--labels-field", metavar="NAME", help="field of the list of labels [the model's, or labels]")
     group.add_argument(
         "--delimiter",
         metavar="TEXT",
-        help="separator of the labels in a CSV or TSV cell [that of the model, or ;]",
+        help="separator of the labels in a CSV or TSV cell [the model's, or ;]",
     )
     group.add_argument(
         "--input-kind",
@@ -170,7 +168,7 @@ def add_thresholds(parser: argparse._ArgumentGroup) -> None:
 
 
 def add_written_form(group: argparse._ArgumentGroup) -> None:
-    """Add how a set is text."""
+    """Add the text format of a set."""
     text = f"how to write a set; {registry.describe(registry.FORMS, default=registry.DEFAULT_FORM)}"
     group.add_argument("--written-as", choices=tuple(registry.FORMS), default=registry.DEFAULT_FORM, help=text)
     takers = ", ".join(name for name, entry in registry.FORMS.items() if entry.takes_separator)
@@ -247,7 +245,7 @@ def add_server(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--skip-refused",
         action="store_true",
-        help="predict an empty set for texts that the server refuses, and count them",
+        help="predict an empty set for texts that the server rejects, and count them",
     )
 
 
@@ -280,7 +278,7 @@ def joined_lines(joined: tuple[str, str] | None) -> list[str]:
         if mark == "["
         else f"if these are several labels, separate them with --delimiter {mark!r} (CSV, TSV) or put them into a list"
     )
-    return [f"warning: most labels look like several in one, such as {start!r}; {remedy}"]
+    return [f"warning: most labels look like several labels in one, such as {start!r}; {remedy}"]
 
 
 def skipped_lines(skipped: "Skipped | None") -> list[str]:
@@ -297,7 +295,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def default_workers() -> int:
-    """Return the number of parallel trainings: one per core, or one with a GPU."""
+    """Return the number of parallel training runs: one per core, or one with a GPU."""
     import torch
 
     if torch.accelerator.is_available():

@@ -118,7 +118,7 @@ class BlockReader:
         try:
             line = orjson.dumps(plain, plain_time, orjson.OPT_APPEND_NEWLINE)
         except TypeError as error:
-            raise DataError(f"a field that is carried cannot be written as JSON ({error}).") from None
+            raise DataError(f"a carried field cannot be written as JSON ({error}).") from None
         if len(line) > examples.MAX_LINE:
             raise too_long()
         return line
@@ -221,7 +221,7 @@ def plain_time(value: Any) -> datetime:
 def check_numbers(value: object, name: str) -> None:
     """Raise if a value contains a number that JSON cannot represent."""
     if isinstance(value, float) and not isfinite(value):
-        raise DataError(f"the field {shown(name)} is carried and holds {value}, which JSON does not have.")
+        raise DataError(f"the carried field {shown(name)} is {value}, which is not valid JSON.")
     if isinstance(value, list | tuple):
         for item in value:
             check_numbers(item, name)

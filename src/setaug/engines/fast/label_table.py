@@ -162,5 +162,5 @@ class LabelTable:
 
 def _spans(ends: NDArray[np.int64]) -> NDArray[np.int32]:
     if ends[-1] > _MAX_ROW:
-        raise FileError("a part of the input has more than 2 GB of different labels; divide it.")
+        raise FileError("a part of the input has more than 2 GB of distinct labels; split it.")
     return np.stack([ends[:-1], ends[1:]], axis=1).astype(np.int32)

@@ -1,1 +1,1 @@
-"""The tables and figures of the paper, rerun on its data sets."""
+"""The tables and figures of the paper, rerun on its datasets."""

@@ -47,7 +47,7 @@ def compare_rows(first: Sequence[Sets], second: Sequence[Sets], gold: Sets, *, s
     if score not in TESTED:
         raise ValueError(f"score must be one of {', '.join(TESTED)}, got {score!r}.")
     if len(first) != len(second):
-        raise ValueError(f"the first row has {len(first)} seeds, the second {len(second)}.")
+        raise ValueError(f"both rows must have the same number of seeds, got {len(first)} and {len(second)}.")
     rows = first, second
     means = [fmean(getattr(score_sets(gold, sets), score) for sets in row) for row in rows]
     hits = [round(mean * len(gold)) for mean in means]

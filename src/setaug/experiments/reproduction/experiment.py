@@ -1,4 +1,4 @@
-"""An experiment of the paper as a small TOML file: rows, data sets, columns, and the paper's values."""
+"""An experiment of the paper as a small TOML file: rows, datasets, columns, and the paper's values."""
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -101,7 +101,7 @@ class Experiment:
     relative_to: str | None = None
     """The row that changes in per cent refer to."""
     gain: Mapping[str, str] = field(default_factory=dict)
-    """The row whose relative gain is averaged over data sets (``of``), and the row to compare with (``over``)."""
+    """The row whose relative gain is averaged over datasets (``of``), and the row to compare with (``over``)."""
     picture: str | None = None
     """What the score is plotted over: one of `PICTURES`."""
     curve: Mapping[str, int] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class Experiment:
     vocabulary: str = "closed"
     """``open`` for keyphrases."""
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
-    """The paper's values in per cent: by data set, row and score."""
+    """The paper's values in per cent: by dataset, row and score."""
     notes: tuple[str, ...] = ()
 
     def check_rows(self, names: Iterable[str]) -> None:

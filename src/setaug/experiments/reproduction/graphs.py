@@ -1,4 +1,4 @@
-"""The label graphs of the paper's figures: which labels TSAMPLE writes before which, on each data set."""
+"""The label graphs of the paper's figures: which labels TSAMPLE writes before which, on each dataset."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ def draw_graphs(
     command: str = "",
     progress: Progress | None = None,
 ) -> tuple[Page, list[Path]]:
-    """Draw the label graph of each data set's training examples; return the page and the files written."""
+    """Draw the label graph of each dataset's training examples; return the page and the files written."""
     given = read_table(GRAPHS)
     chosen = [parse_name(one) for one in data or given["data"]]
     place = Path(folder)

@@ -27,7 +27,7 @@ def commonest_label(examples: Iterable[Example]) -> str:
 def score_outputs(predictions: Sequence[Prediction], dataset: Dataset) -> dict[str, float | None]:
     """Return the share of outputs that begin with the commonest label, that have it, and that have an ill-formed one.
 
-    A label is ill-formed if it is none of the data set's; without a list of its labels, the last share is None.
+    A label is ill-formed if it is none of the dataset's; without a list of its labels, the last share is None.
     """
     commonest = commonest_label(dataset.train)
     known = None if dataset.labels is None else frozenset(dataset.labels)

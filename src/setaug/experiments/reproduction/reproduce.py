@@ -1,4 +1,4 @@
-"""Run an experiment of the paper on its data sets, and write its page beside the paper's values."""
+"""Run an experiment of the paper on its datasets, and write its page beside the paper's values."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -18,11 +18,11 @@ from setaug.metrics import find_present
 from setaug.settings import Progress
 
 Plan = dict[str, dict[str, list[Cell]]]
-"""The cells of an experiment: by data set and row, one per seed."""
+"""The cells of an experiment: by dataset and row, one per seed."""
 
 
 def make_plan(experiment: Experiment, setup: Setup, data: Iterable[str]) -> Plan:
-    """Return the cells of an experiment on data sets."""
+    """Return the cells of an experiment on datasets."""
     return {name: make_cells(experiment, setup, name) for name in data}
 
 
@@ -59,7 +59,7 @@ def run_experiment(
     folder
         Where ``cells.jsonl``, ``predictions/`` and the pages go.
     data
-        The data sets; by default those of the experiment.
+        The datasets; by default those of the experiment.
     rows
         The rows to run; by default all. The page shows all stored results.
     only_report
@@ -86,7 +86,7 @@ def run_experiment(
         stored = _run(group_cells(plan, rows), setup, place, workers, progress, on_result)
     found = [collect(experiment, setup.load(one), made, stored, place) for one, made in plan.items()]
     if not any(one.cells for one in found):
-        raise FileError(f"{folder} has no result of {name} with these data sets, models and settings.")
+        raise FileError(f"{folder} has no result of {name} with these datasets, models and settings.")
     place.mkdir(parents=True, exist_ok=True)
     panels = [panel for one in found if (panel := _panel(experiment, one)).series] if experiment.picture else []
     note = f"setaug reproduce {name}: mean and standard deviation over seeds"

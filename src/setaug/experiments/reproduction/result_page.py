@@ -1,4 +1,4 @@
-"""The page of an experiment: an overview, a detailed table for each data set, and notes."""
+"""The page of an experiment: an overview, a detailed table for each dataset, and notes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -48,7 +48,7 @@ def make_page(
 
 
 def _overview(experiment: Experiment, found: Sequence[DataResults]) -> Table:
-    """Return one score for each row and data set, beside the paper's."""
+    """Return one score for each row and dataset, beside the paper's."""
     shown = [row for row in experiment.rows if any(_is_known(one.rows[row.name]) for one in found)]
     header = ["row"]
     columns: list[list[str]] = []
@@ -77,7 +77,7 @@ def _overview(experiment: Experiment, found: Sequence[DataResults]) -> Table:
 
 
 def _gains(experiment: Experiment, found: Sequence[DataResults]) -> list[str]:
-    """Return a note on the relative gain of a row on each data set, and on average."""
+    """Return a note on the relative gain of a row on each dataset, and on average."""
     if not experiment.gain:
         return []
     of, over = experiment.gain["of"], experiment.gain["over"]
@@ -134,7 +134,7 @@ def _winners(found: DataResults) -> list[str]:
 
 
 def _details(experiment: Experiment, found: DataResults) -> Table:
-    """Return all scores that were measured of each row on a data set, and the tests of differences."""
+    """Return all scores that were measured of each row on a dataset, and the tests of differences."""
     differences = found.differences()
     columns = [column for column in experiment.columns if any(one.values(column) for one in found.rows.values())]
     header = ["row", *(TITLES[column] for column in columns), "seeds"]

@@ -1,4 +1,4 @@
-"""The results of an experiment on a data set: scores of each row, and differences to the strongest baseline."""
+"""The results of an experiment on a dataset: scores of each row, and differences to the strongest baseline."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -118,7 +118,7 @@ def _mean_bits(bits: Mapping[str, Sequence[float | None]], score: str) -> float 
 
 @dataclass(frozen=True, kw_only=True)
 class DataResults:
-    """The results of all rows on one data set."""
+    """The results of all rows on one dataset."""
 
     data: str
     dataset: Dataset
@@ -209,7 +209,7 @@ def _changes(first: Mapping[str, Sequence[float | None]], second: Mapping[str, S
 def collect(
     experiment: Experiment, dataset: Dataset, made: Mapping[str, Sequence[Cell]], stored: Results, folder: Path
 ) -> DataResults:
-    """Collect the stored results of an experiment on a data set."""
+    """Collect the stored results of an experiment on a dataset."""
     variant = parse_name(dataset.name)
     paper = experiment.paper.get(str(replace(variant, form=None, n_train=None, n_test=None)), {})
     rows = {

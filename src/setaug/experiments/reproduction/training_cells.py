@@ -114,7 +114,7 @@ class Setup:
     prompts: Prompts = field(default_factory=Prompts)
 
     def load(self, name: str) -> Dataset:
-        """Load a data set, once per process."""
+        """Load a dataset, once per process."""
         return _load(name, self.data_dir, self.download, self.verify)
 
     def check_models(self) -> None:
@@ -130,7 +130,7 @@ def _load(name: str, data_dir: str | None, download: bool, verify: bool) -> Data
 
 
 def make_cells(experiment: Experiment, setup: Setup, data: str) -> dict[str, list[Cell]]:
-    """Return the cells of each row on a data set, one per seed; rows that cannot be run have none."""
+    """Return the cells of each row on a dataset, one per seed; rows that cannot be run have none."""
     splits = setup.load(data).splits
     known: Cell = {"data": data, "digest": _short(" ".join(map(fingerprint, splits.values())))}
     if experiment.n_dev is not None:
@@ -291,9 +291,11 @@ class Trainings:
         options = {"size": augmenter.with_size, "augmenter": augmenter, "vocabulary": cell["vocabulary"]}
         if training.is_paper:
             options["decoding"] = Decoding(**_as_now(cell)) if "curve" in cell else Decoding(choose="written")
-            given = choose(dataset.dev, cell["curve"]["n_dev"]) if "curve" in cell else None
         model = make_model(method, path, training=training, **options)
-        return model.fit(dataset.train, dev=given, **self._run(cell))
+        if "curve" in cell:
+            given = choose(dataset.dev, cell["curve"]["n_dev"])
+        is_watched = "curve" in cell or not training.is_paper
+        return model.fit(dataset.train, dev=given if is_watched else None, **self._run(cell))
 
     def _without(self, model: Any, cell: Cell, dataset: Dataset) -> Any:
         """Return the model of a cell, or a copy of it that chooses sets without a part."""
@@ -329,7 +331,7 @@ def _dev_of(cell: Cell, dataset: Dataset) -> list[Example]:
 
 
 def _has_default_recipe(cell: Cell) -> bool:
-    return cell.get("training", {}).get("recipe") == "default"
+    return bool(cell.get("training", {}).get("recipe") == "default")
 
 
 def _has_curve(cell: Cell) -> bool:

@@ -117,7 +117,9 @@ def paired_symbols(
     whole = {"n_symbols": n_symbols, "n_blocks": n_blocks, "block_size": block_size, "n_words": n_words}
     _check(seed, concentration, **whole)
     if not 2 <= block_size <= n_symbols + 1:
-        raise ValueError(f"block_size must be from 2 to {n_symbols + 1}, one more than the symbols, got {block_size}.")
+        raise ValueError(
+            f"block_size must be from 2 to {n_symbols + 1}, the number of symbols plus one, got {block_size}."
+        )
     rng = np.random.default_rng(seed)
     for number in range(n):
         x = rng.dirichlet(np.full(n_symbols, concentration))
@@ -313,7 +315,7 @@ def _check(seed: int, concentration: float, noise: float = 0.0, **whole: int) ->
     if not 0.001 <= concentration <= 1000:
         raise ValueError(f"concentration must be a number from 0.001 to 1,000, got {concentration!r}.")
     if not 0 <= noise <= 1:
-        raise ValueError(f"noise must be a share from 0 to 1, got {noise!r}.")
+        raise ValueError(f"noise must be a probability from 0 to 1, got {noise!r}.")
 
 
 def _check_room(n_blocks: int, block_size: int, n_symbols: int) -> None:

@@ -70,7 +70,7 @@ class SetClassifier(SetModel):
     Parameters
     ----------
     model
-        The name of a model on the hub, a folder, or ``tiny``.
+        The name of a model on the Hub, a folder, or ``tiny``.
     template
         The prompt; ``{text}`` stands for the text.
     rule

@@ -42,7 +42,7 @@ class SetGenerator(SetModel):
     Parameters
     ----------
     model
-        The name of a model on the Hugging Face hub, a folder, or one that starts from nothing: ``tiny``,
+        The name of a model on the Hugging Face Hub, a folder, or one that starts from nothing: ``tiny``,
         ``tiny-causal``, or another name in `setaug.models.neural.scratch.SHAPES`.
     augmenter
         Which orders to train on, and how sets are written; by default SETAUG's (specific labels first, with sizes).

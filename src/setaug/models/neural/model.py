@@ -214,7 +214,7 @@ class SetModel(SetEstimator):
     def push_to_hub(
         self, name: str, *, private: bool | None = None, revision: str | None = None, message: str | None = None
     ) -> str:
-        """Push the model to the Hugging Face hub, with a model card; return its address.
+        """Push the model to the Hugging Face Hub, with a model card; return its address.
 
         Parameters
         ----------
@@ -260,9 +260,9 @@ class SetModel(SetEstimator):
         Parameters
         ----------
         folder
-            The model's folder, or its name on the Hugging Face hub: ``org/name``.
+            The model's folder, or its name on the Hugging Face Hub: ``org/name``.
         revision
-            A branch, tag or commit on the hub.
+            A branch, tag or commit on the Hub.
 
         """
         found = find_model(folder, revision)

@@ -21,7 +21,7 @@ class SetSearch(SetModel):
     Parameters
     ----------
     model
-        As for `SetGenerator`: a name on the Hugging Face hub, a folder, or a model from scratch.
+        As for `SetGenerator`: a name on the Hugging Face Hub, a folder, or a model from scratch.
     template
         The prompt; ``{text}`` stands for the text.
     codec

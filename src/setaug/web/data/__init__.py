@@ -1,1 +1,1 @@
-"""Data sets that clients upload: held on disk, and read and computed in processes of their own."""
+"""Datasets that clients upload: held on disk, and read and computed in processes of their own."""

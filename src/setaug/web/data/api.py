@@ -1,4 +1,4 @@
-"""The API of data sets: statistics, the label graph, orders of a set, examples, training pairs."""
+"""The API of datasets: statistics, the label graph, orders of a set, examples, training pairs."""
 
 import shutil
 from collections.abc import Callable
@@ -84,7 +84,7 @@ class OrdersQuestion(BaseModel):
 
 
 class DataApi:
-    """Questions about data sets."""
+    """Questions about datasets."""
 
     def __init__(self, datasets: Datasets, limits: Limits) -> None:
         self._datasets, self._limits = datasets, limits
@@ -157,12 +157,12 @@ class DataApi:
             async for chunk in request.stream():
                 lines = chunk.split(b"\n")
                 if max(n_open + len(lines[0]), *map(len, lines)) > self._limits.line_bytes:
-                    raise Refusal(413, f"a line is too long; at most {self._limits.line_bytes:,} bytes are taken.")
+                    raise Refusal(413, f"a line is too long; the limit is {self._limits.line_bytes:,} bytes.")
                 n_open = len(lines[-1]) + (n_open if len(lines) == 1 else 0)
                 await stream.write(chunk)
 
     async def _read(self, request: Request, source: Source) -> Dataset:
-        """Read a file in the process for small data sets, or in that for large ones."""
+        """Read a file in the process for small datasets, or in that for large ones."""
         n_bytes, small = source.path.stat().st_size, self._limits.small_bytes
         if n_bytes <= small:
             try:
@@ -181,14 +181,14 @@ class DataApi:
     async def _ask(
         self, request: Request, dataset: Dataset, function: Callable[..., Any], *arguments: Any, slow: bool = False
     ) -> Any:
-        """Ask a question about a data set, in the process that has read it or in that for slow questions."""
+        """Ask a question about a dataset, in the process that has read it or in that for slow questions."""
         worker = self._workers.slow if slow else self._workers.of(dataset)
         try:
             return await self._run(request, worker, function, dataset.source, *arguments)
         except (FileError, FileNotFoundError):
             if dataset.source.path.exists():
                 raise
-            raise Refusal(404, "this data set was dropped to make room for others.") from None
+            raise Refusal(404, "this dataset was evicted to make room for others.") from None
 
     async def sample(self, request: Request) -> dict[str, Any]:
         """Take the built-in sample."""
@@ -324,7 +324,7 @@ class _Download(FileResponse):
 
 
 def about(dataset: Dataset) -> dict[str, Any]:
-    """Return the description of a data set."""
+    """Return the description of a dataset."""
     source, columns = dataset.source, dataset.source.columns
     fields = {"text-field": columns.text, "labels-field": columns.labels, "delimiter": columns.delimiter}
     joined = None if dataset.joined is None else dict(zip(("label", "separator"), dataset.joined, strict=True))

@@ -1,4 +1,4 @@
-"""The data sets that a page looks at: files that were dropped in, held for a while, and never run."""
+"""The datasets that a page looks at: files that were dropped in, held for a while, and never run."""
 
 import secrets
 from collections import OrderedDict
@@ -41,7 +41,7 @@ class Dataset:
 
 
 class Workers:
-    """Three processes: for small data sets, for large ones, and for what takes long. None waits for another."""
+    """Three processes: for small datasets, for large ones, and for what takes long. None waits for another."""
 
     def __init__(self) -> None:
         self.small = Worker(tidy=questions.forget_removed)
@@ -49,7 +49,7 @@ class Workers:
         self.slow = Worker(_STANDS_BACK, tidy=questions.forget_removed)
 
     def of(self, dataset: Dataset) -> Worker:
-        """Return the process that has the contents of a data set."""
+        """Return the process that has the contents of a dataset."""
         return self.large if dataset.is_large else self.small
 
     def memory(self) -> int:
@@ -63,7 +63,7 @@ class Workers:
 
 
 class Datasets:
-    """Data sets under keys that cannot be guessed; the least recently used one is removed when there are too many.
+    """Datasets under keys that cannot be guessed; the least recently used one is removed when there are too many.
 
     The one that the server starts with and the built-in sample stay.
     """
@@ -89,7 +89,7 @@ class Datasets:
             if key in self._kept:
                 return self._kept[key]
             if key not in self._held:
-                raise Refusal(404, "there is no such data set; it may have been dropped to make room for others.")
+                raise Refusal(404, "no such dataset; it may have been evicted to make room for others.")
             self._held.move_to_end(key)
             return self._held[key]
 
@@ -98,7 +98,7 @@ class Datasets:
         return self.folder / secrets.token_urlsafe(12)
 
     def hold(self, dataset: Dataset) -> None:
-        """Hold a data set, and remove others if it is too much. The processes forget what is removed."""
+        """Hold a dataset, and remove others if it is too much. The processes forget what is removed."""
         with self._lock:
             self._held[dataset.key] = dataset
             while len(self._held) > 1 and self._is_too_much():

@@ -98,7 +98,7 @@ class Worker:
                 is_good, found = connection.recv()
             except (EOFError, OSError):
                 self.end()
-                raise too_busy("the process that reads data sets has ended; try again.") from None
+                raise too_busy("the process that reads datasets has ended; try again.") from None
         if is_good:
             return found
         raise found

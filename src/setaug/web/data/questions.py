@@ -1,4 +1,4 @@
-"""Questions about a data set, answered in JSON. They run in a process that keeps what it has read in memory."""
+"""Questions about a dataset, answered in JSON. They run in a process that keeps what it has read in memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ _EXAMPLE, _LABEL, _PAIR = 160, 200, 24
 _MOST_COMMAS = 8
 """Commas in a label that is typed."""
 _INSPECTIONS = 8
-"""Answers that are kept of each data set."""
+"""Answers that are kept of each dataset."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Contents:
 
 
 class TooLarge(Exception):  # noqa: N818 - it is no error
-    """A data set that is for another process."""
+    """A dataset that is for another process."""
 
 
 _contents: dict[Source, Contents] = {}
@@ -124,13 +124,13 @@ def read_bounded(
         labels = tuple(known.setdefault(label, label) for label in example.labels)
         found.append(Example(example.text, labels, fields=_NO_FIELDS))
     if not found:
-        raise DataError("there is no example in it.", source=name)
+        raise DataError("contains no examples.", source=name)
     return found, n_bytes + _PAIR * n_pairs
 
 
 def _check(n: int, most: int, what: str, name: str) -> None:
     if n > most:
-        raise Refusal(413, f"{name}: too many {what}; at most {most:,} are taken. Use the command line for more.")
+        raise Refusal(413, f"{name}: too many {what}; the limit is {most:,}. Use the command line for more.")
 
 
 def statistics(source: Source, thresholds: Thresholds, with_diagnosis: bool) -> bytes:
@@ -194,7 +194,7 @@ def graph(source: Source, thresholds: Thresholds, around: str | None, top: int) 
     if around is None:
         return _json(_drawn(OrderGraph.of_space(statistics, thresholds, top=top)))
     if not statistics.count(around):
-        raise Refusal(404, f"no set holds the label {around!r}.")
+        raise Refusal(404, f"no set contains the label {around!r}.")
     return _json(_drawn(OrderGraph.around(around, statistics, thresholds, top=top)))
 
 
@@ -243,7 +243,7 @@ def _bounded(folder: Path, most: int) -> Callable[..., None]:
     def check(*_: object) -> None:
         stop_if_asked()
         if folder_size(folder) > most:
-            raise Refusal(413, f"that is more than {most:,} bytes; ask for fewer orders, or use setaug augment.")
+            raise Refusal(413, f"the pairs exceed {most:,} bytes; use fewer orders, or setaug augment.")
 
     return check
 
