@@ -71,8 +71,8 @@ def check_knows_sets(endpoint: Endpoint, body: Mapping[str, Any], tell: Tell = l
     ask([Request("probe", lambda: dict(probe), 1, "a trial")], AnswerLog(), endpoint, refusals=refusals, tell=tell)
     if not any("set_labels" in reason for reason in refusals.values()):
         raise EndpointError(
-            "the server does not support set_labels, so it cannot be constrained to sets; use vLLM with setaug[vllm], or "
-            "setaug serve with a causal model."
+            "the server does not support set_labels, so it cannot be constrained to sets; use vLLM with setaug[vllm], "
+            "or setaug serve with a causal model."
         )
 
 
