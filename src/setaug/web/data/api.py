@@ -266,7 +266,7 @@ class DataApi:
         key: str,
         min_pmi: MinPmi = registry.DEFAULT_MIN_PMI,
         min_ratio: MinRatio = registry.DEFAULT_MIN_RATIO,
-        orders: Annotated[int, Query(ge=0, le=20, description="orders per example")] = registry.DEFAULT_N_ORDERS,
+        orders: Annotated[int, Query(ge=0, le=20, description="orders to add per example")] = registry.DEFAULT_N_ORDERS,
         ordering: OrderingName = registry.DEFAULT_ORDERING,
         size: bool = True,
         written_as: FormName = registry.DEFAULT_FORM,
