@@ -28,7 +28,7 @@ _ALWAYS = (
     "seed",
 )
 _UNUSED: dict[str, Any] = {"recipe": "paper"}
-"""Values of younger settings with which training is what it was without them, where those are not the defaults."""
+"""Values of newer settings that reproduce the behaviour before they existed, if they are not the defaults."""
 
 
 def _unused() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The weakest baseline: the most frequent labels, whatever the text."""
+"""The weakest baseline: the most frequent labels, for every text."""
 
 from collections.abc import Iterable, Sequence
 from typing import Self
