@@ -25,9 +25,9 @@ def commonest_label(examples: Iterable[Example]) -> str:
 
 
 def score_outputs(predictions: Sequence[Prediction], dataset: Dataset) -> dict[str, float | None]:
-    """Return the fractions of outputs that begin with the most frequent label, that contain it, and with ill-formed labels.
+    """Return the fractions of outputs that begin with the most frequent label, contain it, or have an ill-formed one.
 
-    A label is ill-formed if it is none of the dataset's; without a list of its labels, the last share is None.
+    A label is ill-formed if the dataset does not have it; without a list of its labels, the last fraction is None.
     """
     commonest = commonest_label(dataset.train)
     known = None if dataset.labels is None else frozenset(dataset.labels)
