@@ -48,7 +48,7 @@ def test_the_scores_are_those_of_the_evaluation(found: Evaluation, page: Page) -
     sets, sizes = known["sets"], known["sizes"]
     for row, kind in zip(page.table("Scores in percent").rows, ("micro", "macro", "samples"), strict=True):
         assert row[1:] == [percent(sets[f"{kind}_{name}"]) for name in ("precision", "recall", "f1")]
-    whole = page.table("Sets as a whole").rows
+    whole = page.table("Whole sets").rows
     assert [row[1] for row in whole] == [percent(sets["jaccard"]), percent(sets["exact_match"])]
     assert [row[1:] for row in page.table("Sizes, in percent").rows] == [
         [percent(sizes["accuracy"]), percent(sizes["accuracy_within_one"])],
