@@ -137,7 +137,7 @@ MISTAKES = {
     "train.jsonl --patience 2 --held-out 0": "patience needs dev data",
     "train.jsonl --vocabulary missing.txt": "there is no file missing.txt.",
     "train.jsonl --vocabulary blank.txt": "line 1 of blank.txt: invalid UTF-8",
-    "train.jsonl --method classifier --size": "the method classifier writes no sizes.",
+    "train.jsonl --method classifier --size": "the method classifier does not write sizes.",
     "train.jsonl --method classifier --vocabulary open": "vocabulary must be closed.",
     "train.jsonl --method classifier --fresh-orders": "a classifier has no orders",
     "train.jsonl --method set-search --fresh-orders": "set search has no orders",

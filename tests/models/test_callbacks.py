@@ -200,5 +200,5 @@ def test_mistakes_are_told_before_any_training() -> None:
         SetMetricsCallback(EXAMPLES, tokenizer, is_chat=True)
     with pytest.raises(ValueError, match="no examples"):
         SetMetricsCallback([], tokenizer)
-    with pytest.raises(ValueError, match="template must hold"):
+    with pytest.raises(ValueError, match="template must contain"):
         SetMetricsCallback(EXAMPLES, tokenizer, template="Labels:")
