@@ -374,7 +374,7 @@ def test_parquet_pages_are_checked(problem):
     rows = [{"text": f"text number {k}", "labels": ["x"]} for k in range(100)]
     parquet.write_table(pa.Table.from_pylist(rows), out, write_page_checksum=True, compression="none")
     damaged = out.getvalue().replace(b"text number 7", b"text number 8", 1)
-    assert "a.parquet: not a Parquet file that can be read" in problem("a.parquet", damaged, FileError)
+    assert "a.parquet: not a valid Parquet file" in problem("a.parquet", damaged, FileError)
 
 
 @pytest.mark.parametrize("number", [2**64, -(2**70), 10**250, 1234567890123456789])
@@ -492,7 +492,7 @@ def test_an_archive_that_was_cut_off_between_two_rows_is_told(problem, name, cut
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", FILES["parquet"][:-10], b"PAR1" + FILES["jsonl"] + b"PAR1"])
 def test_a_damaged_parquet_file_is_told(problem, content):
-    assert problem("a.parquet", content, SetAugError).startswith("a.parquet: not a Parquet file that can be read")
+    assert problem("a.parquet", content, SetAugError).startswith("a.parquet: not a valid Parquet file")
 
 
 def test_a_damaged_parquet_file_is_an_error_of_the_file(problem):
@@ -515,7 +515,7 @@ def test_a_missing_file_is_told(tmp_path):
 def test_an_unknown_kind_is_told(problem):
     expected = "kind must be one of jsonl, csv, tsv, parquet, got 'xml'."
     assert problem("a.csv", b"", ValueError, kind="xml") == expected
-    assert "cannot tell the kind of file" in problem("a.xml", b"", FileError)
+    assert "cannot infer the file format" in problem("a.xml", b"", FileError)
 
 
 # --- examples, and what they are made from ----------------------------------------------------------------------------

@@ -156,12 +156,12 @@ def test_the_order_of_a_python_set_does_not_matter(kind: str) -> None:
 @pytest.mark.parametrize(
     ("labels", "columns", "problem"),
     [
-        (np.eye(2), None, "an indicator matrix needs the names of its columns"),
+        (np.eye(2), None, "an indicator matrix needs column names"),
         (np.eye(2), Columns(names=["x"]), "the indicator matrix has 2 columns, but there are 1 names"),
-        (2 * np.eye(2), Columns(names=["x", "y"]), "only 0 and 1, but 2.0 in the column 'x'"),
-        (np.full((2, 1), np.nan), Columns(names=["x"]), "only 0 and 1, but nan in the column 'x'"),
-        (csr_array(-np.eye(2)), Columns(names=["x", "y"]), "only 0 and 1, but -1.0 in the column 'x'"),
-        (pd.DataFrame({"x": [1, 0], "note": ["1", "0"]}), None, "only 0 and 1, but '1' in the column 'note'"),
+        (2 * np.eye(2), Columns(names=["x", "y"]), "only 0 and 1, got 2.0 in the column 'x'"),
+        (np.full((2, 1), np.nan), Columns(names=["x"]), "only 0 and 1, got nan in the column 'x'"),
+        (csr_array(-np.eye(2)), Columns(names=["x", "y"]), "only 0 and 1, got -1.0 in the column 'x'"),
+        (pd.DataFrame({"x": [1, 0], "note": ["1", "0"]}), None, "only 0 and 1, got '1' in the column 'note'"),
         ([["x"]], None, "texts and label sets must have the same length, got 2 and 1"),
         (["x", "y"], None, 'line 1 of the data: "labels" must be a list of strings, got "x"'),
         ([["x"], None], None, 'line 2 of the data: "labels" must be a list of strings, got null'),

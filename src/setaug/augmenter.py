@@ -18,12 +18,12 @@ from setaug.orders.orderings import Ordering, make_ordering
 from setaug.orders.statistics import LabelStatistics
 
 _BATCH = 1024
-"""How many examples are ordered at once."""
+"""Examples per batch."""
 
 
 @dataclass(kw_only=True, eq=False)
 class SetAugmenter:
-    """Turns examples into pairs from which a model learns to write sets.
+    """Converts examples to training pairs for models that write sets.
 
     The pairs of an example have its labels in the given order, then in `n_orders` other orders. Parameters follow
     scikit-learn's contract: they are stored unchanged, and `fit` learns only ``statistics_``.
@@ -35,21 +35,21 @@ class SetAugmenter:
     ordering
         How to choose them, by name; see `registry.ORDERINGS`. By default, specific labels come first (TSAMPLE).
     sampler
-        How to draw from the order graph, by name; see `registry.SAMPLERS`. By default, uniformly.
+        How to sample from the order graph, by name; see `registry.SAMPLERS`. By default, uniformly.
     distinct
-        Whether the orders of an example must differ as long as there are different ones.
+        Whether the orders of an example must be distinct, as long as unused ones remain.
     min_pmi, min_ratio
         When two labels have a fixed order; see `Thresholds`.
     with_size
         Whether the size of the set comes before the labels (CARD).
     separator
-        The text between two labels, for forms that take one.
+        The text between two labels, for forms with a separator.
     template
-        The prompt; ``{text}`` stands for the text.
+        The template of the prompt; ``{text}`` is replaced by the text.
     random_state
         The seed. The orders of an example depend only on it and on the example's index.
     written_as
-        How a set is text, by name; see `registry.FORMS`. By default the labels with a separator between them.
+        The text format of a set, by name; see `registry.FORMS`. By default, labels with a separator.
 
     Examples
     --------

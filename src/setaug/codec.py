@@ -13,13 +13,13 @@ from setaug.registry import DEFAULT_FORM, DEFAULT_SEPARATOR, FORMS, check_choice
 class SetCodec:
     r"""Encodes an order of labels as text, and decodes it.
 
-    A label may hold any characters; ambiguous ones are escaped. Decoding never raises: the text comes from a model, so
-    errors in it are reported, not thrown.
+    A label may contain any characters; ambiguous ones are escaped. Decoding never raises: the text comes from a model,
+    so errors in it are reported in the result.
 
     Parameters
     ----------
     separator
-        The text between two labels, for forms that take one. Spaces around it are written, but optional when decoding.
+        The text between two labels, for forms with a separator. Spaces around it are optional when decoding.
     with_size
         Whether the size of the set comes first (CARD).
     written_as

@@ -138,7 +138,7 @@ def test_a_page_is_written_beside_the_scores(folder: Path, capsys: pytest.Captur
     assert output.err == "wrote page.html; open it in a browser\n"
     sets = json.loads(output.out)["sets"]
     page = Page((folder / "page.html").read_text())
-    assert page.table("Scores in per cent").rows[0][1:] == [
+    assert page.table("Scores in percent").rows[0][1:] == [
         f"{100 * sets[f'micro_{name}']:.2f}" for name in ("precision", "recall", "f1")
     ]
     assert "Predicted sets: predictions.jsonl against gold.jsonl" in page.seen

@@ -100,7 +100,7 @@ def test_mistakes_get_one_clear_line_and_exit_code_2(source: str, capsys: pytest
     for arguments, message in (
         ([source, "--graph", "graph.png"], "--graph writes .svg, .dot, .gv, .mmd, .mermaid; got 'graph.png'."),
         ([source, "--min-ratio", "0"], "min_ratio must be at least 1, got 0.0."),
-        ([source + "x"], "cannot tell the kind"),
+        ([source + "x"], "cannot infer the file format"),
     ):
         assert main(["inspect", *arguments]) == 2
         error = capsys.readouterr().err

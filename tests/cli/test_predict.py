@@ -161,7 +161,7 @@ MISTAKES = [
     ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),
     ("{generator} dev.jsonl --rule top-k", "a model that writes sets takes no rule."),
     ("{generator} dev.jsonl --calibrate dev.jsonl", "--calibrate needs samples; add --samples 16, for example."),
-    ("{generator} dev.jsonl --samples 2 --calibrate empty.jsonl", "the data to calibrate with is empty."),
+    ("{generator} dev.jsonl --samples 2 --calibrate empty.jsonl", "the calibration data is empty."),
     ("{generator} dev.jsonl --samples 2 --calibrate texts.jsonl", 'field "labels" is missing'),
     ("{classifier} dev.jsonl --size-is 3", "a classifier takes no size_is."),
     ("{classifier} dev.jsonl --samples 3", "a classifier takes no samples."),

@@ -77,7 +77,7 @@ def test_a_separator_that_is_not_kept_is_refused(kind, separator):
 def test_a_label_that_is_not_written_is_refused(size):
     tokens = LabelTokens(make_tokenizer("wordpiece"), SetCodec(with_size=size).form)
     for cut_labels in (tokens.first_labels, tokens.later_labels):
-        with pytest.raises(ValueError, match=r"nothing for the label '\\x00'"):
+        with pytest.raises(ValueError, match=r"no tokens for the label '\\x00'"):
             cut_labels(["event", "\x00"])
 
 

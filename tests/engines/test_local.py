@@ -494,7 +494,7 @@ def test_parquet_output_has_checksums(tmp_path: Path) -> None:
     content = bytearray((tmp_path / "out.parquet").read_bytes())
     content[content.index(b"2 | ") + 200] ^= 1
     (tmp_path / "out.parquet").write_bytes(content)
-    with pytest.raises(FileError, match=r"out\.parquet: not a Parquet file that can be read \([^\n]*$"):
+    with pytest.raises(FileError, match=r"out\.parquet: not a valid Parquet file \([^\n]*$"):
         list(read_examples(tmp_path / "out.parquet", text_field="prompt", are_labelled=False))
 
 
@@ -519,7 +519,7 @@ def test_other_column_names_and_an_unknown_suffix(tmp_path: Path) -> None:
     source = tmp_path / "in.data"
     source.write_text('{"t": "a", "l": ["x"]}\n')
     columns = Columns(text="t", labels="l")
-    with pytest.raises(FileError, match="cannot tell the kind of file"):
+    with pytest.raises(FileError, match="cannot infer the file format"):
         augment_files(source, tmp_path / "out.jsonl", columns=columns)
     augment_files(source, tmp_path / "out.jsonl", SetAugmenter(n_orders=0), columns=columns, kind="jsonl")
     assert read_jsonl(tmp_path / "out.jsonl") == [{"prompt": "a", "completion": "1 | x"}]
@@ -727,7 +727,7 @@ def test_carried_times_keep_all_their_digits_or_are_refused(is_nested: bool, tmp
 
     assert carry(pa.timestamp("ns"), 1577836800123456000) == "2020-01-01T00:00:00.123456"  # as pandas writes them
     assert carry(pa.time64("us"), 3723000001) == "01:02:03.000001"
-    with pytest.raises(DataError, match="a field that is carried cannot be written as JSON"):
+    with pytest.raises(DataError, match="a carried field cannot be written as JSON"):
         carry(pa.timestamp("ns"), 1577836800123456789)
     with pytest.raises(FileError, match='the carried field "c" has times in nanoseconds; convert it to microseconds'):
         carry(pa.time64("ns"), 3723000000001)

@@ -177,7 +177,7 @@ def test_what_several_workers_cannot_do_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot read"):
         augment_files(tmp_path / "none.jsonl", tmp_path / "out.jsonl", engine=RayEngine())
     source = write(tmp_path / "in.jsonl", rows(10))
-    with pytest.raises(FileError, match="standard output is one file"):
+    with pytest.raises(FileError, match="standard output cannot be sharded"):
         augment_files(source, "-", engine=RayEngine())
     for name, value in (("workers", 0), ("workers", True), ("partition_size", 1.5)):
         with pytest.raises(ValueError, match=f"{name} must be a positive integer"):

@@ -125,7 +125,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FileError, match=r"cannot write .*out\.jsonl"):
         Shards(f"{tmp_path}/file/out.jsonl", 2).begin()
-    with pytest.raises(FileError, match="standard output is one file"):
+    with pytest.raises(FileError, match="standard output cannot be sharded"):
         Shards("-", 2).check()
-    with pytest.raises(FileError, match="cannot tell the kind"):
+    with pytest.raises(FileError, match="cannot infer the file format"):
         Shards(f"{tmp_path}/out", 2).check()

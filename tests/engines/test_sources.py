@@ -61,7 +61,7 @@ def test_what_names_no_file_is_refused(tmp_path):
     touch(tmp_path, "notes.txt")
     with pytest.raises(FileError, match="contains no file with examples"):
         find_files(tmp_path)
-    with pytest.raises(FileError, match="cannot tell the kind"):
+    with pytest.raises(FileError, match="cannot infer the file format"):
         find_files(tmp_path / "notes.txt")
     with pytest.raises(FileError, match="only once"):
         find_files(["-", "-"])

@@ -194,11 +194,11 @@ def test_an_end_that_a_tokenizer_adds_does_not_stand_before_the_answer() -> None
 
 def test_mistakes_are_told_before_any_training() -> None:
     tokenizer = make_tokenizer("bytes")
-    with pytest.raises(ValueError, match="only a chat has a system message"):
+    with pytest.raises(ValueError, match="a system message requires a chat"):
         SetMetricsCallback(EXAMPLES, tokenizer, system="Be brief.")
     with pytest.raises(ValueError, match="the tokenizer has no chat template"):
         SetMetricsCallback(EXAMPLES, tokenizer, is_chat=True)
     with pytest.raises(ValueError, match="no examples"):
         SetMetricsCallback([], tokenizer)
-    with pytest.raises(ValueError, match="template must hold"):
+    with pytest.raises(ValueError, match="template must contain"):
         SetMetricsCallback(EXAMPLES, tokenizer, template="Labels:")

@@ -232,7 +232,7 @@ def test_a_part_of_a_word_behind_the_separator_counts_as_the_word():
         (["event"], {"sizes": [0.5]}, TypeError, "float"),
         (["event"], {"sizes": "3"}, TypeError, "str"),
         (["event"], {"sizes": 1.0}, TypeError, "float"),
-        (["a", "b</s>c"], {}, ValueError, "'b</s>c' holds the token that ends"),
+        (["a", "b</s>c"], {}, ValueError, "'b</s>c' contains the end-of-sequence token"),
         (None, {"codec": SetCodec(separator="\n")}, ValueError, "must not be white space"),
         (None, {"codec": SetCodec(separator=" • ")}, ValueError, "byte by byte"),
     ],
@@ -244,7 +244,7 @@ def test_what_cannot_be_is_refused(labels, options, error, message):
 
 def test_sizes_that_are_written_alike_are_refused():
     tokenizer = make_tokenizer("words")
-    with pytest.raises(ValueError, match="different sizes alike"):
+    with pytest.raises(ValueError, match="different sizes to the same tokens"):
         SetConstraint(tokenizer, sizes=[1, 77, 78])
     assert SetConstraint(tokenizer, sizes=[1, 77, 78], codec=SetCodec(with_size=False)).sizes.most == 78
 
@@ -253,7 +253,7 @@ def test_a_tokenizer_without_an_end_needs_one():
     class Endless:
         eos_token_id = None
 
-    with pytest.raises(ValueError, match="name one with end="):
+    with pytest.raises(ValueError, match="pass one as end="):
         SetConstraint(Endless(), ["event"])
 
 

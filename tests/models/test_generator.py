@@ -147,9 +147,9 @@ def test_what_cannot_be_asked_for_is_refused(generator):
         generator.predict(TEXTS, size_is=99)
     with pytest.raises(TypeError, match="a model that writes sets takes no rule, wish"):
         generator.predict(TEXTS, rule="top-k", wish=1)
-    with pytest.raises(ValueError, match="ask for some"):
+    with pytest.raises(ValueError, match="calibration requires samples"):
         generator.calibrate(DEV)
-    with pytest.raises(DataError, match="the data to calibrate with is empty"):
+    with pytest.raises(DataError, match="the calibration data is empty"):
         generator.calibrate([], samples=2)
 
 

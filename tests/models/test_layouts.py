@@ -182,7 +182,9 @@ def test_prompt_and_target_stay_within_the_places_of_a_model():
     assert layout.room(500, len(prompt)) == 64 - len(prompt)
     tight = layout_of("gpt2", tokenizer, AROUND, max_target_length=60)
     tight.model.config.n_positions = 64
-    with pytest.raises(ModelError, match="places for 64 tokens, too few for the prompt and max_target_length = 60"):
+    with pytest.raises(
+        ModelError, match="maximum length of 64 tokens is too short for the prompt and max_target_length = 60"
+    ):
         tight.read(["event"])
 
 

@@ -50,7 +50,7 @@ def test_each_kind_is_loaded_by_its_card(generator_folder, classifier_folder, se
         model = load_model(folder)
         assert model.kind == kind
         assert not model.model_.training
-    with pytest.raises(ModelError, match="holds a model of the kind 'generator', not 'classifier'"):
+    with pytest.raises(ModelError, match="is a model of type 'generator', not 'classifier'"):
         SetClassifier.from_pretrained(generator_folder)
 
 
@@ -63,9 +63,9 @@ def test_each_kind_is_loaded_by_its_card(generator_folder, classifier_folder, se
         (b"{}", "has no kind of model"),
         (b'{"kind": ["generator"]}', "has no kind of model"),
         (b'{"kind": "oracle"}', "of type 'oracle', which this version does not support"),
-        (b'{"kind": "generator"}', "is not what setaug writes"),
-        (b'{"kind": "generator", "settings": {}}', "is not what setaug writes"),
-        (b'{"kind": "generator", "settings": []}', "is not what setaug writes"),
+        (b'{"kind": "generator"}', "is not a valid setaug model"),
+        (b'{"kind": "generator", "settings": {}}', "is not a valid setaug model"),
+        (b'{"kind": "generator", "settings": []}', "is not a valid setaug model"),
     ],
 )
 def test_a_broken_card_is_told(card, message, broken):
@@ -89,7 +89,7 @@ def test_a_card_with_other_settings_is_told(change, message, broken):
     card = json.loads((broken / "setaug.json").read_bytes())
     change(card)
     (broken / "setaug.json").write_text(json.dumps(card))
-    with pytest.raises(ModelError, match=f"is not what setaug writes .*{message}"):
+    with pytest.raises(ModelError, match=f"is not a valid setaug model .*{message}"):
         load_model(broken)
 
 
@@ -246,7 +246,7 @@ def test_a_model_of_another_kind_is_refused_by_a_generator(kind, tmp_path):
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = AutoConfig.for_model(kind, vocab_size=400, **sizes)
     name = save(AutoModelForSequenceClassification.from_config(config), tmp_path)
-    wanted = rf"is neither an encoder-decoder nor a causal language model \(it is of the kind '{kind}'\); [^\n]+$"
+    wanted = rf"is neither an encoder-decoder nor a causal language model \(its model_type is '{kind}'\); [^\n]+$"
     with pytest.raises(ModelError, match=wanted):
         SetGenerator(name, training=SHORT).fit(EXAMPLES[:4])
     assert len(SetClassifier(name, training=SHORT).fit(EXAMPLES[:4]).predict(DEV[:2])) == 2
@@ -259,9 +259,7 @@ def test_an_encoder_that_was_made_a_decoder_is_a_causal_model(tmp_path):
 
 
 def test_a_classifier_refuses_a_causal_model_from_nothing():
-    with pytest.raises(
-        ModelError, match=r"tiny-causal writes sets and cannot score labels; for a classifier take tiny"
-    ):
+    with pytest.raises(ModelError, match=r"tiny-causal is a causal model and cannot be a classifier; use tiny"):
         SetClassifier("tiny-causal", training=SHORT).fit(EXAMPLES[:4])
 
 
@@ -272,7 +270,7 @@ def test_a_classifier_refuses_a_causal_model_from_nothing():
         ("./missing", "there is no model folder ./missing"),
         ("~/missing", "there is no model folder ~/missing"),
         ("a/b/c", "there is no model folder a/b/c"),
-        (".", r"the folder . holds no model: config.json is missing"),
+        (".", r"the folder . is not a model: config.json is missing"),
         ("some/model", "cannot load some/model: "),
         ("no such name!", "cannot load no such name!: "),
     ],

@@ -243,15 +243,15 @@ def test_each_objective_ends_with_other_weights():
 def test_an_objective_without_draws_is_refused(objective):
     training = TrainingSettings(objective=objective)
     for method, message in [
-        ("seq2seq", f"the objective {objective} needs orders that are drawn, not one order again and again"),
+        ("seq2seq", f"the objective {objective} requires sampled orders, not a single repeated order"),
         ("classifier", "a classifier has no orders, so its objective is plain"),
         ("set-search", "set search has no orders, so its objective is plain"),
     ]:
         with pytest.raises(ValueError, match=message):
             make_model(method, "tiny", training=training).fit(TRAIN)
     for options, message in [
-        ({"sampler": "quick"}, "needs orders drawn uniformly, so sampler must be uniform"),
-        ({"distinct": True}, "needs independent draws, so orders cannot be distinct"),
+        ({"sampler": "quick"}, "requires uniformly sampled orders, so sampler must be uniform"),
+        ({"distinct": True}, "requires independent samples, so orders cannot be distinct"),
     ]:
         with pytest.raises(ValueError, match=message):
             SetGenerator(augmenter=SetAugmenter(**options), training=training).fit(TRAIN)

@@ -100,7 +100,7 @@ def test_as_many_labels_as_the_true_set_has(chooser):
 def test_what_has_no_probabilities_is_refused_or_written(chooser):
     with pytest.raises(ValueError, match=r"choose='expected-f1' needs probabilities of all labels"):
         chooser.predict(TEXTS, choose="expected-f1", constrained=False)
-    with pytest.raises(ValueError, match="ask for samples"):
+    with pytest.raises(ValueError, match="these settings give no label probabilities"):
         chooser.predict_proba(TEXTS, name="beam")
     assert all(one.generation for one in chooser.predict(TEXTS, constrained=False))
 
@@ -127,7 +127,7 @@ def test_a_damaged_mixture_is_refused(chooser, tmp_path, damage):
     card = json.loads(path.read_text())
     damage(card)
     path.write_text(json.dumps(card))
-    with pytest.raises(ModelError, match="not what setaug writes"):
+    with pytest.raises(ModelError, match="not a valid setaug model"):
         load_model(tmp_path / "run")
 
 

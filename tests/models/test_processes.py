@@ -191,7 +191,7 @@ def test_weights_that_are_spread_over_processes_are_saved_whole(model, options, 
 def test_what_cannot_be_spread_is_told(place, tmp_path):
     ended = run_together(command(place, tmp_path / "run", "--model", "mini"), tmp_path, begin=Spread(1))
     assert [one.code for one in ended] == [2, 2]
-    assert ended[0].error.endswith("FSDP 1 cannot be used here; set fsdp_version to 2 in accelerate's configuration.\n")
+    assert ended[0].error.endswith("FSDP 1 is not supported; set fsdp_version to 2 in accelerate's configuration.\n")
     assert not (tmp_path / "run").exists()
 
 

@@ -102,7 +102,7 @@ def test_what_does_not_fit_a_method_is_refused():
     ):
         with pytest.raises(ValueError, match=r"fresh|adapters|sizes|rule|template|vocabulary"):
             model.fit([{"text": "a", "labels": ["x"]}])
-    with pytest.raises(ValueError, match="patience needs dev data"):
+    with pytest.raises(ValueError, match="patience requires dev data"):
         SetGenerator(training=TrainingSettings(patience=1)).fit([{"text": "a", "labels": ["x"]}])
 
 

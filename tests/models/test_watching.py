@@ -54,7 +54,7 @@ def test_a_tracker_that_is_not_installed_is_one_line(name: str, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("trackers", "folder", "problem"),
     [
-        ("tensorboard", None, r"report_to='tensorboard' writes files, so it needs a folder"),
+        ("tensorboard", None, r"report_to='tensorboard' writes files, so it requires a folder"),
         (["paper"], "run", r"report_to must be one of tensorboard, wandb, mlflow, got 'paper'\."),
     ],
 )

@@ -205,7 +205,7 @@ def test_passwords_in_an_address_name_no_server() -> None:
         ({"threshold": 2.0}, "threshold must be from 0 to 1"),
         ({"shot_choice": "best"}, "must be one of random, cover"),
         ({"vocabulary": "half"}, "vocabulary must be closed, open"),
-        ({"endpoint": Endpoint(request={"n": 3})}, 'the field "n" of a request cannot be chosen'),
+        ({"endpoint": Endpoint(request={"n": 3})}, 'the field "n" of a request cannot be set'),
         ({"endpoint": Endpoint(request={"seed": "a"})}, "the seed of a request must be an integer"),
         ({"augmenter": SetAugmenter(separator="\n")}, "the separator must not contain a newline"),
     ],

@@ -46,11 +46,11 @@ def page(found: Evaluation) -> Page:
 def test_the_scores_are_those_of_the_evaluation(found: Evaluation, page: Page) -> None:
     known = found.to_dict()
     sets, sizes = known["sets"], known["sizes"]
-    for row, kind in zip(page.table("Scores in per cent").rows, ("micro", "macro", "samples"), strict=True):
+    for row, kind in zip(page.table("Scores in percent").rows, ("micro", "macro", "samples"), strict=True):
         assert row[1:] == [percent(sets[f"{kind}_{name}"]) for name in ("precision", "recall", "f1")]
-    whole = page.table("Sets as a whole").rows
+    whole = page.table("Whole sets").rows
     assert [row[1] for row in whole] == [percent(sets["jaccard"]), percent(sets["exact_match"])]
-    assert [row[1:] for row in page.table("Sizes, in per cent").rows] == [
+    assert [row[1:] for row in page.table("Sizes, in percent").rows] == [
         [percent(sizes["accuracy"]), percent(sizes["accuracy_within_one"])],
         [percent(sizes["agreement_generated"]), percent(sizes["agreement_generated_within_one"])],
         [percent(sizes["agreement_distinct"]), percent(sizes["agreement_distinct_within_one"])],

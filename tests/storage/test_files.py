@@ -231,7 +231,7 @@ def test_what_an_open_file_holds_already_is_kept(name, tmp_path):
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="the system has no /dev/shm")
 def test_files_in_shared_memory_are_ordinary_files():
     assert kind_of("/dev/shm/train.csv.gz") == "csv"
-    with pytest.raises(FileError, match="cannot tell the kind of file"):
+    with pytest.raises(FileError, match="cannot infer the file format"):
         kind_of("/dev/shm/train")
     assert kind_of("/dev/fd/3") == kind_of("/dev/null") == "jsonl"
     with pytest.raises(FileError, match="the output would replace the input"):

@@ -225,7 +225,7 @@ def test_each_kind_of_model_is_asked_only_for_what_it_can_do() -> None:
     two = PredictQuestion(texts=["a"], size_is=2)
     assert _options(two, SetGenerator()) == {"constrained": True, "size_is": 2}
     for model in (SetSearch(), SetClassifier()):
-        with pytest.raises(Refusal, match=f"size_is: not possible with a {model.kind}"):
+        with pytest.raises(Refusal, match=f"size_is: not supported by a {model.kind}"):
             _options(two, model)
 
 

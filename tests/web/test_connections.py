@@ -68,7 +68,7 @@ def answered(content: bytes) -> tuple[int, str]:
 @pytest.mark.parametrize("start", [b"", b"G", b"GET /api/health HTTP/1.1\r\nHost: loc"])
 def test_a_head_that_does_not_come_is_not_waited_for(start: bytes, server: Server) -> None:
     with send(server, start) as connection:
-        assert answered(read_all(connection)) == (408, "the head of the request came too slowly.")
+        assert answered(read_all(connection)) == (408, "the request headers were sent too slowly.")
 
 
 def test_a_head_that_comes_byte_by_byte_is_cut(server: Server) -> None:
@@ -115,7 +115,7 @@ def test_connections_over_the_bound_of_an_address_are_refused_in_json() -> None:
 
 def test_what_is_no_http_is_refused_in_json(server: Server) -> None:
     with send(server, b"\x16\x03\x01 hello\r\n\r\n") as connection:
-        assert answered(read_all(connection)) == (400, "this is no valid HTTP request.")
+        assert answered(read_all(connection)) == (400, "invalid HTTP request.")
 
 
 def test_a_body_that_comes_byte_by_byte_is_cut(server: Server) -> None:

@@ -288,7 +288,7 @@ def test_joined_labels_are_warned_of_and_their_separator_can_be_chosen(page: "Pa
     page.keyboard.press("Tab")
     expect(page.locator("#joined")).to_contain_text("such as “a,b”")  # read again
     page.set_input_files("#file", tmp_path / "b.csv")
-    expect(page.locator("#joined")).to_contain_text("Lists as text are not read")
+    expect(page.locator("#joined")).to_contain_text("Lists in a text cell are not parsed")
     expect(page.locator("#use-separator")).to_be_hidden()
 
 
@@ -325,7 +325,7 @@ def test_the_api_has_a_page_of_its_own(browser: "Browser", server: Server) -> No
         assert len(described) == sum(len(operations) for operations in api.values())
         predict = page.locator("section", has_text="/api/predict")
         predict.locator("summary").click()
-        expect(predict).to_contain_text("sets to draw and vote over")
+        expect(predict).to_contain_text("number of sets to sample and vote over")
         command = shlex.split(predict.locator("pre").inner_text())
         assert json.loads(command[command.index("-d") + 1]) == {"texts": ["..."]}
         assert server.json("/api/predict", {"texts": ["..."]})["predictions"]

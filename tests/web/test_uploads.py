@@ -31,10 +31,10 @@ def row(n_labels: int, first: int = 0) -> bytes:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (row(257), "too many labels in set 1; at most 256"),
-        (LINE + row(20_000), "too many labels in set 2; at most 256"),
-        (row(200) * 5, "too many pairs of labels over all sets; at most 35,000"),
-        (LINE * 9000, "too many bytes of memory; at most 1,000,000"),
+        (row(257), "too many labels in set 1; the limit is 256"),
+        (LINE + row(20_000), "too many labels in set 2; the limit is 256"),
+        (row(200) * 5, "too many label pairs over all sets; the limit is 35,000"),
+        (LINE * 9000, "too many bytes of memory; the limit is 1,000,000"),
         (b'{"text": "' + b"x" * 250_001 + b'", "labels": []}', "a line is too long; the limit is 250,000"),
         (b'{"text": 3}\n', "line 1 of data.jsonl"),
         (b"", "contains no examples"),

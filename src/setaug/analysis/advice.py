@@ -1,7 +1,7 @@
 """Advice from measured orders: which method and thresholds to train with, and what else to expect.
 
-The orders are compared on the labels alone. What is said of the size and of the constraint rests on label counts and on
-the trained models of ``docs/results.md``.
+The orders are compared on the labels alone. The sentences on size and constraint are based on label counts and on the
+trained models of ``docs/results.md``.
 """
 
 import shlex
@@ -58,7 +58,7 @@ class Advice:
     def command(
         self, source: str = "train.jsonl", *, columns: Columns | None = None, options: Iterable[str] = ()
     ) -> str:
-        """Return the command that trains by this advice, on a file with these columns.
+        """Return the training command for this advice, on a file with these columns.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class Candidate:
 
 
 def has_gain(score: OrderingScore) -> bool:
-    """Return whether an ordering saves enough bits, and not by chance."""
+    """Return whether an ordering saves enough bits, and significantly so."""
     base = score.bits - score.difference
     return score.difference <= -max(MIN_GAIN * base, MIN_BITS) and score.high < 0
 
@@ -217,11 +217,11 @@ def _choice_sentences(
     tried = f"{n_trials} other threshold{'s' if n_trials != 1 else ''}"
     if chosen is None:
         advised = f"; random orders (--method {method}) are the safer choice" if ordering == BASELINE_ORDERING else ""
-        sentence = f"Nothing that was tried helps, neither another ordering nor {tried}{advised}."
-        return [sentence, "So expect no gain from orders; the size and the constraint matter more."]
+        sentence = f"No tested order helps, at the given thresholds or at {tried}{advised}."
+        return [sentence, "Expect no gain from orders; the size and the constraint matter more."]
     caveat = (
-        "The texts were not used: a model that reads them may need the order less, or another one. Train with "
-        f"--method {'random' if method != 'random' else 'setaug'} too, and compare."
+        "The texts were not used: with a model that reads them, the order may matter less, or another order may be "
+        f"better. Also train with --method {'random' if method != 'random' else 'setaug'}, and compare."
     )
     if chosen.trial is None and ordering == DEFAULT_ORDERING:
         return [f"No other ordering and none of {tried} is clearly better.", caveat]
@@ -239,20 +239,21 @@ def _choice_sentences(
 
 def _size_sentence(sizes: Mapping[int, int]) -> str:
     if len(sizes) == 1:
-        return f"Size: every set has {next(iter(sizes))} labels, so the size tells nothing; --no-size leaves it out."
+        return f"Size: every set has {next(iter(sizes))} labels, so the size is uninformative; use --no-size."
     common = max(sizes, key=lambda size: sizes[size])
     share = sizes[common] / sum(sizes.values())
     return (
         f"Size: sets have {min(sizes)} to {max(sizes):,} labels, most often {common} ({share:.0%}). "
-        "Written first, the size tells when to stop: expect a gain with the constraint, and none or a loss without it."
+        "If written first, the size tells the model when to stop: expect a gain with the constraint, and no gain or a "
+        "loss without it."
     )
 
 
 def _constraint_sentence(share_unseen: float) -> str:
-    start = "Constraint (the default of setaug predict): no repeated and no invented labels, so expect a gain"
+    start = "Constraint (the default of setaug predict): no duplicate or invented labels, so expect a gain"
     if share_unseen < _RARE:
         return f"{start}; only {share_unseen:.1%} of the labels in held-out sets occur in no other set."
     return (
-        f"{start}; but {share_unseen:.1%} of the labels in held-out sets occur in no other set, and it cannot write "
-        "them unless they are listed (--vocabulary FILE) or the vocabulary is open (--vocabulary open)."
+        f"{start}; but {share_unseen:.1%} of the labels in held-out sets occur in no other set, and cannot be "
+        "predicted unless they are listed (--vocabulary FILE) or the vocabulary is open (--vocabulary open)."
     )

@@ -96,7 +96,7 @@ def diagnose(
     >>> diagnose(draw.sample("abcdefghijkl", 3) for _ in range(500)).verdict
     'no-gain'
     >>> diagnose([{"match", "event"}, {"person"}]).sentence
-    'Too little data: 0 held-out sets could be scored, and at least 50 are needed.'
+    'Too little data: 0 held-out sets could be scored, but at least 50 are required.'
 
     """
     if n_folds < 2:
@@ -170,7 +170,7 @@ def _try_thresholds(folded: FoldedSets, thresholds: Thresholds, n_orders: int) -
 
 def _state(scores: Mapping[str, OrderingScore], helps: Sequence[str], chosen: Candidate | None, n_held_out: int) -> str:
     if not scores:
-        return f"Too little data: {n_held_out} held-out sets could be scored, and at least {MIN_HELD_OUT} are needed."
+        return f"Too little data: {n_held_out} held-out sets could be scored, but at least {MIN_HELD_OUT} are required."
     compared = [name for name in scores if name != BASELINE_ORDERING]
     name = helps[0] if helps else min(compared, key=lambda name: scores[name].bits)
     score = scores[name]

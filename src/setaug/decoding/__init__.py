@@ -1,1 +1,1 @@
-"""Decoding without torch: automata that allow nothing but sets, votes over samples, and thresholds on label scores."""
+"""Decoding without torch: automata that accept only sets, votes over samples, and thresholds on label scores."""

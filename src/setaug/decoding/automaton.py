@@ -1,4 +1,4 @@
-"""Automata that allow only sets as output: no label twice, and as many labels as the size says.
+"""Automata that accept only sets: no duplicate labels, and as many labels as the stated size.
 
 Both work on tokens alone. States are immutable, so the branches of a beam search can share them.
 """
@@ -50,7 +50,7 @@ class Sizes:
 
     @property
     def most(self) -> int:
-        """The largest."""
+        """The largest size."""
         return max(self.allowed)
 
     def may_end(self, count: int, size: int | None) -> bool:
@@ -58,7 +58,7 @@ class Sizes:
         return count == size if size is not None else count in self.allowed
 
     def may_go_on(self, count: int, size: int | None) -> bool:
-        """Return whether a set of `count` labels may get another one."""
+        """Return whether another label may follow `count` labels."""
         return count < (self.most if size is None else size)
 
 
@@ -166,7 +166,7 @@ class ClosedSets:
         return tuple(self._go_on((), None)) if self._written is None else (_Place(self._written.root),)
 
     def _go_on(self, labels: tuple[int, ...], size: int | None) -> Iterator[_Place]:
-        """Yield the ways to go on behind the size, or behind a label that need not be the last."""
+        """Yield the possible continuations after the size, or after a label that may not be the last."""
         count = len(labels)
         if self._sizes.may_end(count, size) and not (labels and self._has_last):
             yield _Place(None if labels or self._empty is None else self._empty.root, labels, size)
@@ -197,7 +197,7 @@ class ClosedSets:
         return node.trie is self._prefix or node.trie is self._written or node.trie is self._empty
 
     def _follow(self, place: _Place, child: TrieNode) -> Iterable[_Place]:
-        """Go to a node; where something ends there, also go on behind it."""
+        """Move to a node; if a label or size ends there, also continue after it."""
         item = child.item
         if len(child.tokens):
             yield _Place(child, place.labels, place.size)
@@ -227,12 +227,12 @@ class ClosedSets:
         return Choices(lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists)))
 
     def nodes(self, state: object) -> list[TrieNode]:
-        """Return where in the tries of labels and sizes a state is."""
+        """Return the nodes of a state in the tries of labels and sizes."""
         places = (place.node for place in cast(_Places, state))
         return [node for node in places if node is not None and node.trie not in (self._prefix, self._empty)]
 
     def size_if_ended(self, state: object) -> int | None:
-        """Return the number of labels of a set that may end here, and has not ended before; None if it may not."""
+        """Return the number of labels of a set that may end here and has not ended before; None if it may not end."""
         ends = [place for place in cast(_Places, state) if place.node is None and not place.has_ended]
         return len(ends[0].labels) if ends else None
 
@@ -243,7 +243,7 @@ class ClosedSets:
 
     @property
     def label_tries(self) -> list[TokenTrie]:
-        """The tries of labels, by where in a set they stand; each once."""
+        """The tries of labels, by their position in a set; each once."""
         return list(dict.fromkeys((self._first, self._later, self._first_last, self._later_last)))
 
     @property
@@ -253,7 +253,7 @@ class ClosedSets:
 
     @property
     def can_sum(self) -> bool:
-        """Whether each label stands in one trie only at any place, so that sums over tries count nothing twice."""
+        """Whether each label is in only one trie at any position, so that sums over tries count each label once."""
         return self._written is not None or not self._has_last
 
     def reading(self, state: object) -> PartialSet:
@@ -263,31 +263,31 @@ class ClosedSets:
 
 
 class PartialLabel(NamedTuple):
-    """What the tokens of a label stand for so far."""
+    """The label that the tokens so far represent."""
 
     label: str | None
     """The label, if it may end here."""
     banned: Tokens
-    """The tokens that may not come next within the label; the end and those that begin another text among them."""
+    """The tokens that may not come next within the label, including the end token and those that start another text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OpenPlace:
     node: TrieNode | None
-    """Where in a prefix or size; None behind it."""
+    """The node in a prefix or size; None after it."""
     labels: tuple[str, ...] = ()
     size: int | None = None
     tokens: tuple[int, ...] = ()
-    """Those of the label that is being written."""
+    """The tokens of the current label."""
     partial: PartialLabel | None = None
-    """What they stand for; None outside labels."""
+    """The label that they represent; None outside labels."""
     stops: tuple[tuple[int, ...], ...] = ()
-    """The rest of each text that may go on here: before the first label, after a label, or at the end."""
+    """The rest of each text that may continue here: before the first label, after a label, or at the end."""
     has_ended: bool = False
 
 
 class OpenSets:
-    """Read sets of any labels: none twice, and as many as the size says.
+    """Read sets of any labels: no duplicates, and as many as the stated size.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ class OpenSets:
         tokens: tuple[int, ...],
         stops: tuple[tuple[int, ...], ...] = (),
     ) -> _OpenPlace:
-        """Return the place behind the tokens of a label, with all that may follow it."""
+        """Return the state after the tokens of a label, with all possible continuations."""
         partial = self._read_label(self._between if labels else self._first, tokens)
         if partial.label is not None and partial.label not in labels:
             count = len(labels) + 1
@@ -396,7 +396,7 @@ class OpenSets:
 
     def _step_in_node(self, place: _OpenPlace, node: TrieNode, token: int) -> _OpenPlace:
         child = node.child(token)
-        if child is None:  # what stands behind a size
+        if child is None:  # the text after a size
             return self._step(self._behind_size(place.size), token)
         item = child.item
         if child.trie is self._prefix:

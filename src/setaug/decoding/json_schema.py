@@ -1,10 +1,10 @@
-"""Sets as JSON schemas describe them: arrays of different strings."""
+"""Sets as JSON schemas: arrays of unique strings."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 _NOTES = frozenset(("$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated"))
-"""Keywords that allow and forbid nothing."""
+"""Keywords without effect on validation."""
 
 
 class SetSchema(NamedTuple):
@@ -18,7 +18,7 @@ class SetSchema(NamedTuple):
 
 
 def read_set_schema(schema: Mapping[str, Any]) -> SetSchema:
-    """Read a schema of an array of different strings; raise `ValueError` where it asks for more than a set.
+    """Parse a schema of an array of unique strings; raise `ValueError` if it requires more than a set.
 
     Examples
     --------

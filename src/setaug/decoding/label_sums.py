@@ -1,4 +1,4 @@
-"""The probability of every known label, from the next-token distributions that a model had while it wrote sets.
+"""The probability of every known label, from a model's next-token distributions while it generates sets.
 
 A label is in a set if it is written at one of its places. So the probability that a set has the label is the mean, over
 sampled sets, of the sum over their places of the probability that the label is written next (a Rao-Blackwell estimate:
@@ -20,13 +20,13 @@ Floats = NDArray[np.float64]
 
 
 class NodeSums:
-    """The distributions over next tokens that were seen at the nodes of tries, for one text."""
+    """The next-token distributions observed at the nodes of tries, for one text."""
 
     def __init__(self) -> None:
         self._seen: dict[TrieNode, tuple[float, Floats]] = {}
 
     def add(self, nodes: Iterable[TrieNode], tokens: NDArray[np.int64], probabilities: Floats, weight: float) -> None:
-        """Add what was seen in one place: the probabilities of the next tokens, sorted by token."""
+        """Add the observation at a node: the probabilities of the next tokens, sorted by token."""
         for node in nodes:
             places = np.minimum(np.searchsorted(tokens, node.tokens), len(tokens) - 1)
             found = np.where(tokens[places] == node.tokens, probabilities[places], 0.0) * weight
@@ -75,7 +75,7 @@ class NodeSums:
 
 
 class LabelTally:
-    """Sum up label probabilities while a model writes sets.
+    """Accumulate label probabilities while a model generates sets.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class LabelTally:
         self._sizes: list[defaultdict[int, float]] = [defaultdict(float) for _ in range(n_texts)]
 
     def add(self, text: int, state: object, tokens: NDArray[np.int64], shares: Floats, n_sets: int) -> None:
-        """Add the probabilities of the next tokens (sorted) after what `n_sets` sets of a text begin with."""
+        """Add the probabilities of the next tokens (sorted) after a common prefix of `n_sets` sets of a text."""
         self._sums[text].add(self._automaton.nodes(state), tokens, shares, n_sets)
         size = self._automaton.size_if_ended(state)
         if size is not None:

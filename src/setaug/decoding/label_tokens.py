@@ -39,7 +39,7 @@ class LabelTokens:
         return self._parts([self.form.size_text(size) for size in sizes], (self.before,))
 
     def empty(self) -> Tokens:
-        """Return the tokens in place of labels, if there are none."""
+        """Return the tokens of the empty set, after its size."""
         return self._parts([self.form.empty], (self.before + self.form.size_text(0),))[0]
 
     def first_labels(self, labels: Sequence[str], *, are_last: bool = False) -> list[Tokens]:
@@ -65,16 +65,16 @@ class LabelTokens:
         return sum(self._apart(self.form.first, (self._front,)), ())
 
     def between(self) -> tuple[Tokens, Tokens]:
-        """Return the tokens of the spaces before what is between two labels (if they have any), and the others."""
+        """Return the tokens of the leading spaces of the separator (if they have any), and the others."""
         return self._apart(self.form.between, _ANCHORS)
 
     def last(self) -> Tokens:
-        """Return the tokens behind the last label."""
+        """Return the tokens after the last label."""
         return self._parts([self.form.last], _ANCHORS)[0]
 
     @property
     def _front(self) -> str:
-        """What stands before the first label and the text before it."""
+        """The text before the opening of the first label."""
         return self.before + self.form.size_text(1)
 
     def _apart(self, text: str, anchors: tuple[str, ...]) -> tuple[Tokens, Tokens]:

@@ -17,12 +17,12 @@ _TINY = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LabelProbabilities:
-    """What a model says of the sets of texts (rows)."""
+    """The predictions of a model for texts (rows)."""
 
     labels: Floats
-    """The probability of each label; a column for each known one."""
+    """The probability of each known label (columns)."""
     sizes: Floats | None = None
-    """The probability of each size: 0, 1, 2, ...; None if the model has none of its own."""
+    """The probability of each size: 0, 1, 2, ...; None if the model does not predict sizes."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class LogisticCalibration:
 
     @classmethod
     def fit(cls, probabilities: Floats, hits: Hits) -> "LogisticCalibration":
-        """Fit it to dev data; the identity if the slope would not be positive."""
+        """Fit the calibration on dev data; it is the identity if the slope would not be positive."""
         from sklearn.linear_model import LogisticRegression
 
         if hits.all() or not hits.any():
@@ -131,7 +131,7 @@ class Mixture:
         return cls(weights=weights, calibrations=calibrations, rule=rule), f1
 
     def combine(self, members: Sequence[LabelProbabilities]) -> LabelProbabilities:
-        """Return the probabilities of the models together."""
+        """Return the combined probabilities of the models."""
         calibrated = [
             LabelProbabilities(apply(member.labels), member.sizes)
             for apply, member in zip(self.calibrations, members, strict=True)
@@ -154,11 +154,11 @@ class Mixture:
 
 
 def average(members: Sequence[LabelProbabilities], weights: Sequence[float] | Floats) -> LabelProbabilities:
-    """Return the weighted mean of probabilities; that of sizes is over the models that have some."""
+    """Return the weighted mean of probabilities; for sizes, over the models that predict them."""
     pairs = [(member, weight) for member, weight in zip(members, weights, strict=True) if weight > 0]
     labels = sum(weight * member.labels for member, weight in pairs)
     sized = [(member.sizes, weight) for member, weight in pairs if member.sizes is not None]
-    if not sized:  # what another model knows of sizes is better than nothing
+    if not sized:  # use the sizes of any model that predicts them
         sized = [(member.sizes, 1.0) for member in members if member.sizes is not None]
     if not sized:
         return LabelProbabilities(np.asarray(labels))

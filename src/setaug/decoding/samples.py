@@ -1,4 +1,4 @@
-"""One set from many that were drawn for a text: label probabilities, their calibration, and the choice."""
+"""One set from several samples for a text: label probabilities, their calibration, and the choice."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -14,14 +14,14 @@ from setaug.settings import WAYS
 
 @dataclass(frozen=True)
 class Calibration:
-    """A map from shares to probabilities, linear between points."""
+    """A piecewise linear map from fractions to probabilities."""
 
     shares: tuple[float, ...]
     probabilities: tuple[float, ...]
 
     @classmethod
     def fit(cls, shares: Sequence[Mapping[str, float]], gold: Sequence[Collection[str]]) -> "Calibration":
-        """Fit an isotonic regression of correctness on the share of a label, on dev examples.
+        """Fit an isotonic regression of correctness on the fraction of a label, on dev examples.
 
         Labels that no sample contains are left out: they have no probability.
         """
@@ -64,7 +64,7 @@ def predict_by_vote(
     calibration: Calibration | None = None,
     key: str | int | None = None,
 ) -> Prediction:
-    """Choose a set by one of the `WAYS`; a label's probability is its share of the sets.
+    """Choose a set by one of the `WAYS`; a label's probability is the fraction of sets that contain it.
 
     ``best`` and ``written``, which say nothing about samples, are ``expected-f1``.
 
@@ -90,7 +90,7 @@ def predict_by_vote(
 
 
 def probability_matrix(predictions: Sequence[Prediction], labels: Sequence[str]) -> NDArray[np.float64]:
-    """Return the probabilities of predictions: a row for each, a column for each of the labels; 0 where none is given.
+    """Return the probabilities of predictions: one row per prediction, one column per label; 0 if none is given.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def probability_matrix(predictions: Sequence[Prediction], labels: Sequence[str])
 
 
 def label_shares(sets: Sequence[Collection[str]], weights: Sequence[float] | None = None) -> dict[str, float]:
-    """Return the share of the sets that contain each label, in descending order.
+    """Return the fraction of sets that contain each label, in descending order.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def label_shares(sets: Sequence[Collection[str]], weights: Sequence[float] | Non
 
 
 def size_shares(sets: Sequence[Collection[str]]) -> dict[int, float]:
-    """Return the share of each size among the sets."""
+    """Return the fraction of sets of each size."""
     sizes = [len(labels) for labels in sets]
     return {size: sizes.count(size) / len(sizes) for size in sorted(set(sizes))}
 
@@ -218,7 +218,7 @@ def _candidates(
 
 
 def _within(sizes: range, allowed: range | None) -> range:
-    """Clip a range of sizes to the allowed ones; where none is left, keep the nearest."""
+    """Clip a range of sizes to the allowed ones; if none is left, keep the nearest."""
     return range(_nearest(sizes[0], allowed), _nearest(sizes[-1], allowed) + 1) if allowed else sizes
 
 
@@ -240,7 +240,7 @@ def _ranked(probabilities: Mapping[str, float]) -> list[str]:
 def _table(
     sets: Sequence[Collection[str]], weights: Sequence[float] | None
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the labels, a table of which set contains which, and the weight of each set."""
+    """Return the labels, the indicator matrix of the sets, and the weight of each set."""
     labels = sorted({label for found in sets for label in found})
     holds = np.array([[label in found for label in labels] for found in sets], np.float64).reshape(len(sets), -1)
     return labels, holds, np.ones(len(sets)) if weights is None else np.asarray(weights, np.float64)

@@ -1,4 +1,4 @@
-"""What a request to a server says about the set it wants: labels, sizes and the written form."""
+"""The set parameters of a request to a server: labels, sizes and the written form."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from setaug.registry import DEFAULT_FORM, DEFAULT_SEPARATOR
 LISTS_VARIABLE = "SETAUG_LABELS"
 """The environment variable that names a folder of label lists, ``NAME.txt`` with one label per line."""
 ANY = "*"
-"""Stands for an open vocabulary."""
+"""Denotes an open vocabulary."""
 PREFIX = "set_"
 PARAMETERS = {
     "set_labels": "the labels: a list, the name of a list of the server, or * for any",
@@ -29,7 +29,7 @@ PARAMETERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SetRequest:
-    """The sets that an answer may be.
+    """The allowed sets of an answer.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SetRequest:
 
     @classmethod
     def read(cls, parameters: Mapping[str, Any] | None) -> "SetRequest | None":
-        """Read the parameters of a request; None if it asks for no set. Raise `ValueError` for bad ones."""
+        """Parse the parameters of a request; None without set parameters. Raise `ValueError` if one is invalid."""
         given = {name: value for name, value in (parameters or {}).items() if name.startswith(PREFIX)}
         if not given:
             return None
@@ -70,7 +70,7 @@ class SetRequest:
         return cls(labels=labels, sizes=sizes, codec=_read_codec(given))
 
     def parameters(self) -> dict[str, Any]:
-        """Return the parameters that `read` makes this of."""
+        """Return the parameters from which `read` creates this object."""
         codec = self.codec
         found: dict[str, Any] = {
             "set_labels": ANY if self.labels is None else list(self.labels),
@@ -99,7 +99,7 @@ def _read_labels(value: object) -> tuple[str, ...] | None:
 
 
 def label_list(name: str) -> tuple[str, ...]:
-    """Return the labels of a list of the server."""
+    """Return the labels of a list on the server."""
     folder = os.environ.get(LISTS_VARIABLE)
     files = {path.stem: path for path in Path(folder).glob("*.txt")} if folder else {}
     if name not in files:

@@ -32,12 +32,12 @@ class TrieNode:
 
     @property
     def tokens(self) -> NDArray[np.int64]:
-        """The tokens that lead on, sorted."""
+        """The next tokens, sorted."""
         return self._children[0]
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where the sequences of each child start, and where the last one's end."""
+        """The start of each child's sequences, and the end of the last one's."""
         return self._children[1]
 
     def child(self, token: int) -> "TrieNode | None":
@@ -54,7 +54,7 @@ class TrieNode:
         return child
 
     def has_unused(self, used: Collection[int]) -> bool:
-        """Return whether one of its items is unused."""
+        """Return whether an item below this node is unused."""
         places = self.trie.places
         return sum(self.start <= places[item] < self.stop for item in used) < self.stop - self.start
 

@@ -41,9 +41,9 @@ class AugmentReport:
     n_uncounted: int = 0
     """Sets whose graph is too large to count its orders."""
     n_rushed: int = 0
-    """Sets too large for uniform draws, drawn by the quick sampler."""
+    """Sets too large for uniform sampling, sampled by the quick sampler."""
     joined: tuple[str, str] | None = None
-    """A label that looks like several, and their separator, if most labels look so."""
+    """A label that looks like several labels in one, and their separator, if most labels do."""
     skipped: Skipped = field(default_factory=Skipped)
     seconds: float = 0.0
 
@@ -109,7 +109,7 @@ class Run(Protocol):
         ...
 
     def write(self, table: LabelTable, pair_writer: PairWriter, report: AugmentReport) -> None:
-        """Write the pairs of all examples, and report the orders drawn."""
+        """Write the pairs of all examples, and report the sampled orders."""
         ...
 
 

@@ -39,10 +39,10 @@ from setaug.settings import Progress
 from setaug.storage import BROKEN_ARCHIVE, COMPRESSED, is_address, open_again
 
 SMALL_INPUT = 1 << 20
-"""Up to this many bytes of input (1 MiB), plain Python is faster than compiling the loops, and fast enough after that.
-A file that is compressed counts ten times."""
+"""Up to this many bytes of input (1 MiB), pure Python is faster than compiling the loops.
+A compressed file counts ten times."""
 _SPILL_IN_MEMORY = 1 << 25
-"""How many bytes the first pass keeps in memory before it writes to disk (32 MB)."""
+"""Bytes that the first pass keeps in memory before it spills to disk (32 MB)."""
 
 
 class LocalEngine:
@@ -170,7 +170,7 @@ class _Files:
     """The number of bytes of each to read again."""
 
     def n_bytes(self) -> float:
-        """Return about how many bytes there are to read; infinity where that cannot be known in advance."""
+        """Return the approximate number of bytes to read; infinity if it is not known in advance."""
         return sum(_n_bytes(file, opener) for file, opener in zip(self.files, self.openers, strict=True))
 
     @contextmanager
@@ -194,7 +194,7 @@ def _n_bytes(file: SourceFile, opener: Any) -> float:
 
 
 class _Chain:
-    """Concatenated files, each cut at its known size: some may have grown since."""
+    """Concatenated files, each truncated to its known size: some may have grown since."""
 
     def __init__(self, files: Iterator[tuple[SourceFile, Any, int]]) -> None:
         self._files = files
@@ -239,7 +239,7 @@ def _number(
     *,
     is_plain: bool = False,
 ) -> tuple[LabelTable, int, int]:
-    """Read and keep the sets of all files as numbers; return the labels, and how many sets and repeats there are."""
+    """Read and store the sets of all files as integers; return the labels, and the numbers of sets and duplicates."""
     table = LabelTable(is_plain=is_plain)
     n_sets = n_repeated = 0
     for opener, reader in zip(files.openers, readers, strict=True):
@@ -259,7 +259,7 @@ def _number(
 
 
 def _cut(blocks: Iterable[tuple[Block, SetBatch]], ends: Sequence[int]) -> Generator[tuple[Block, SetBatch]]:
-    """Cut blocks so that a block ends at each of the given row numbers; skip empty ones."""
+    """Split blocks so that a block ends at each of the given row numbers; skip empty ones."""
     done = 0
     different = sorted(set(ends))
     for block, batch in blocks:

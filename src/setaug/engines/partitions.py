@@ -59,7 +59,7 @@ class Partition:
 
 
 def plan_partitions(files: Sequence[SourceFile], size: int, *, at_least: int = 1) -> tuple[list[Partition], list[str]]:
-    """Divide files into parts of at most `size` bytes; return also a state per file that changes with it.
+    """Split files into parts of at most `size` bytes; also return a state per file that changes with the file.
 
     There are `at_least` that many parts if the files allow it: only uncompressed JSONL and Parquet can be divided. A
     compressed file has no seekable positions, and a line of a CSV file may start in the middle of a row.
@@ -89,7 +89,7 @@ def _n_units(file: SourceFile, n_bytes: int) -> int:
 
                 with open_input(file.path) as stream:
                     return int(parquet.ParquetFile(stream).num_row_groups)
-            except Exception:  # whoever reads the rows will tell
+            except Exception:  # reported when the rows are read
                 return 1
         case _:
             return 1

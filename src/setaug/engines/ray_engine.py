@@ -42,11 +42,11 @@ from setaug.storage import is_address
 
 PARTITION_SIZE = 1 << 26
 _CPUS = 0.9
-"""The share of a processor that a task requests: below one, so that a task is never left waiting for a whole one."""
+"""CPUs that a task requests: below one, so that a task never waits for a full CPU."""
 _RETRIES = 5
-"""How often a task is retried whose worker died."""
+"""Retries of a task whose worker died."""
 _IN_FLIGHT = 1000
-"""How many tasks are submitted ahead of the result that is waited for."""
+"""Tasks that are submitted ahead of the awaited result."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ def absolute(path: str) -> str:
 
 @contextmanager
 def running_ray(workers: int | None) -> Iterator[None]:
-    """Use Ray where it is running, or start it: on the cluster of ``RAY_ADDRESS``, or here with so many processors."""
+    """Use a running Ray, or connect to the cluster at ``RAY_ADDRESS``, or start a local one with `workers` CPUs."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -116,7 +116,7 @@ def running_ray(workers: int | None) -> Iterator[None]:
 
 
 def last_line(error: Exception) -> str:
-    """Return the last line of what an error says."""
+    """Return the last line of an error message."""
     return str(error).strip().rpartition("\n")[2]
 
 
@@ -131,7 +131,7 @@ def _keeping_handlers() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Counted:
-    """What a partition contains."""
+    """The contents of a partition."""
 
     bad: "_BadRows"
     n_rows: int = 0
@@ -168,7 +168,7 @@ class RayRun:
     _n_rows: list[int] = field(default_factory=list)
 
     def count_labels(self, report: AugmentReport) -> LabelTable:
-        """Count the labels of each partition, and add the counts up here."""
+        """Count the labels of each partition, and merge the counts."""
         table = LabelTable()
         n_lines = 0  # in the partitions before that are of the same file
         for at, counted in enumerate(self._tasks(_count_labels, self.job)):
@@ -189,7 +189,7 @@ class RayRun:
         return table
 
     def count_pairs(self, table: LabelTable, bounds: Ints, cap: float, pairs: SpillingPairCounts) -> None:
-        """Count the label pairs of each partition, and add the counts up here."""
+        """Count the label pairs of each partition, and merge the counts."""
         done, total = 0, sum(self._n_rows)
         counts = self._tasks(_count_pairs, (self.job, table, bounds, cap))
         for n_rows, counted in zip(self._n_rows, counts, strict=True):
@@ -250,7 +250,7 @@ class RayRun:
 
 
 def _result_or_error(function: Callable[..., Any], shared: object, item: object) -> Any:
-    """Run a function in a task; return an error that is meant for the caller, which Ray would wrap."""
+    """Run a function in a task; return errors meant for the caller, because Ray would wrap them."""
     try:
         return function(shared, item)
     except (SetAugError, OSError) as error:

@@ -25,7 +25,7 @@ _UNFINISHED, _NOTES, _MOVING = ".unfinished", ".notes", "moving"
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """The files that a target is divided into.
+    """The shards of a target.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Shards:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Refuse a second run that writes the same shards; remote stores have no locks."""
+        """Lock the shards against a second run; remote stores have no locks."""
         if is_address(self.target):
             yield
             return
@@ -96,7 +96,7 @@ class Shards:
         """Raise if the target has shards already: they would be mixed with the new ones, or are being read."""
         with as_file_errors("write", self.target):
             if any(_exists(f"{left}/{_MOVING}") for left in self._left()):
-                return  # those in their places are of a run that was stopped
+                return  # the published ones are from an interrupted run
             for place in self._in_place():
                 raise FileError(f"{place} already exists; remove the old shards or choose another name.")
 
@@ -128,7 +128,7 @@ class Shards:
                 name = _name(self.place(number))
                 is_there = name in names or (_MOVING in names and _exists(self.place(number)))
                 if is_there and name + _NOTES in names:
-                    with suppress(orjson.JSONDecodeError):  # it was cut off
+                    with suppress(orjson.JSONDecodeError):  # truncated
                         found[number] = orjson.loads(system.cat_file(f"{unfinished}/{name}{_NOTES}"))
         return found
 
@@ -173,7 +173,7 @@ def _write(path: str, content: bytes) -> None:
 def _listed(folder: str) -> list[str]:
     """List the entries of a folder as paths or URLs that can be opened."""
     system, place = filesystem(folder)
-    system.invalidate_cache()  # others write there
+    system.invalidate_cache()  # other processes write there
     if not system.isdir(place):
         return []
     inside = [_name(path.rstrip("/")) for path in system.ls(place, detail=False)]

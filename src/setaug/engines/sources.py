@@ -19,12 +19,12 @@ class SourceFile:
     """Its name in messages."""
 
     def changed(self) -> FileError:
-        """Return the error for a file that is not the same when it is read again."""
+        """Return the error for a file that changed between two reads."""
         return FileError(f"{self.name} changed while it was read; run the command again when nothing writes to it.")
 
 
 def find_files(sources: str | Path | Iterable[str | Path], kind: str | None = None) -> list[SourceFile]:
-    """List the files, those of a folder (and of the folders in it) by name.
+    """List the files; those of a folder and its subfolders are sorted by name.
 
     In a folder, files without a known suffix are skipped, and so are names that start with a dot or an underscore,
     which programs use for temporary files.

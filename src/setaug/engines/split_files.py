@@ -23,11 +23,11 @@ class SplitReport:
     """What was written."""
 
     n_rows: dict[str, int] = field(default_factory=dict)
-    """The rows of each part."""
+    """The number of rows in each part."""
     n_repeated: int = 0
     """Rows whose text occurred before."""
     n_unseen: int = 0
-    """Labels of dev and test data that the training data does not have."""
+    """The number of dev and test labels that are not in the training data."""
     skipped: Skipped = field(default_factory=Skipped)
 
 
@@ -73,7 +73,7 @@ def split_files(
         labels: dict[str, set[str]] = {name: set() for name in names}
         with ExitStack() as stack:
             streams = {name: stack.enter_context(open_output(path)) for name, path in targets.items()}
-            # Bad rows were counted before; if the file is another one by now, the number of good ones differs.
+            # Bad rows were counted before; if the file has changed, the number of valid rows differs.
             rows = _rows(files, columns, Skipped())
             for key, row in zip(keys, rows, strict=True):
                 part = parts.get(key, "train")
@@ -93,7 +93,7 @@ def _key(text: str, seed: int) -> int:
 
 
 def _assign(counts: Mapping[int, int], wanted: Mapping[str, int]) -> dict[int, str]:
-    """Return the part of each key that is not for training: the smallest keys that fit, which are random."""
+    """Return the part of each key outside the training data: the smallest keys that fit, which are random."""
     found: dict[int, str] = {}
     left = dict(wanted)
     for key in sorted(counts):

@@ -1,4 +1,4 @@
-"""Writers that convert JSON lines to the kind of the output file."""
+"""Writers that convert JSON lines to the format of the output file."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from setaug.storage import kind_of, open_output
 
 Write = Callable[[memoryview], None]
 _HELD = 100_000
-"""How many rows of a Parquet file are buffered until the column types are known."""
+"""Rows of a Parquet file that are buffered until the column types are known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,11 +25,11 @@ class RowFormat:
 
     names: Sequence[str]
     carry: Sequence[str] = ()
-    """Columns with values of the user's: a Parquet file must hold them unchanged."""
+    """Columns with user data: a Parquet file must store their values unchanged."""
     types: Mapping[str, str] = field(default_factory=dict)
-    """Types of Parquet columns: text, number, strings or shares (a map); those of others are found from the rows."""
+    """Types of Parquet columns: text, number, strings or shares (a map); other types are inferred from the rows."""
     cells: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
-    """How to write values into a cell of a CSV or TSV file, where that is not JSON."""
+    """How to write values into a CSV or TSV cell, if not as JSON."""
 
     @classmethod
     def of_pairs(cls, pair_format: PairFormat, carry: Sequence[str]) -> "RowFormat":
@@ -146,7 +146,7 @@ def _parquet(stream: BinaryIO, row_format: RowFormat, empty: Mapping[str, Any]) 
     try:
         yield write
         with _arrow_as_file_errors():
-            if not schemas:  # a file without rows has columns, too
+            if not schemas:  # a file without rows still has columns
                 schemas.append(_schema([empty], row_format))
             if not writers:
                 start()
@@ -156,7 +156,7 @@ def _parquet(stream: BinaryIO, row_format: RowFormat, empty: Mapping[str, Any]) 
 
 
 def _schema(rows: Sequence[Mapping[str, Any]], row_format: RowFormat) -> Any:
-    """Return the types of all columns, as far as these rows tell those that are not known."""
+    """Return the types of all columns; unknown ones are inferred from these rows, if possible."""
     import pyarrow
 
     types = {"text": pyarrow.string(), "number": pyarrow.int64(), "strings": pyarrow.list_(pyarrow.string())}

@@ -32,9 +32,9 @@ class DecodedSet:
 class WrittenForm(ABC):
     """A written form: the size (if it is written), then each label between two texts, or a text for the empty set.
 
-    The first label stands behind `first`, each further one behind `before`; the last label stands in front of `last`,
-    each earlier one in front of `after`. Whatever writes sets uses these texts: the codec, the compiled loops, the
-    constraint. Tokens are cut where `after` meets `before`, and where the size meets `first`, so put a space there.
+    The first label follows `first`, each further one follows `before`; the last label is followed by `last`, each
+    earlier one by `after`. The codec, the compiled loops and the constraint use these texts. Texts are tokenized in
+    parts, split between `after` and `before` and between the size and `first`, so put a space there.
 
     Parameters
     ----------
@@ -100,10 +100,10 @@ class WrittenForm(ABC):
         """Return the labels and the size in any text; never raises."""
 
     def unfinished(self, raw: str) -> str | None:
-        """Return the unfinished escape at the end of the start of an escaped label; None if it is no such start.
+        """Return the unfinished escape at the end of a prefix of an escaped label; None if it is not a valid prefix.
 
         This decides what a model can write in an open vocabulary. By default there are no escapes, and a label cannot
-        hold what may follow one.
+        contain the texts that may follow it.
         """
         return None if any(mark in raw for mark in self.marks) else ""
 

@@ -51,7 +51,7 @@ class Evaluation:
         return result
 
     def table(self) -> str:
-        """Return all scores as plain text, in per cent."""
+        """Return all scores as plain text, in percent."""
         parts = [_set_lines(self.sets), _size_lines(self.sizes)]
         if self.keyphrases is not None:
             parts.append(_keyphrase_lines(self.keyphrases))

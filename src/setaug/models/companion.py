@@ -1,4 +1,4 @@
-"""A TF-IDF classifier beside a model that writes sets: fitted in seconds, and often right where the other is not."""
+"""A TF-IDF classifier that complements a generative model: fitted in seconds, with different errors."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ from setaug.models.tfidf import TfidfClassifier
 COMPANION = "companion.safetensors"
 """The file of the companion in a model folder."""
 _MAX_FITS = 2_000_000
-"""With more examples times labels there is no companion: its fit would no longer take seconds."""
+"""Above this number of examples times labels there is no companion: fitting it would take too long."""
 
 
 def fit_companion(examples: Sequence[Example], dev: Sequence[Example]) -> TfidfClassifier | None:
-    """Return a companion; None where the data is so large that its fit takes long."""
+    """Fit and return a companion; None if the data is too large."""
     n_labels = len({label for example in examples for label in example.labels})
     if not n_labels or n_labels * len(examples) > _MAX_FITS:
         return None
@@ -28,7 +28,7 @@ def fit_companion(examples: Sequence[Example], dev: Sequence[Example]) -> TfidfC
 def companion_probabilities(
     companion: TfidfClassifier, texts: Sequence[str], labels: Sequence[str]
 ) -> LabelProbabilities:
-    """Return the probability of each label (columns); 0 for labels that the companion does not know."""
+    """Return the probability of each label (columns); 0 for labels unknown to the companion."""
     places = {label: at for at, label in enumerate(labels)}
     known = [(at, places[label]) for at, label in enumerate(companion.labels_) if label in places]
     found = np.zeros((len(texts), len(labels)))
@@ -39,7 +39,7 @@ def companion_probabilities(
 
 
 def hits_of(examples: Sequence[Example], labels: Sequence[str]) -> tuple[Hits, NDArray[np.int64]]:
-    """Return which labels (columns) the examples have, and how many labels they have, known or not."""
+    """Return the indicator matrix of the examples' labels, and the size of each set, unknown labels included."""
     places = {label: at for at, label in enumerate(labels)}
     known = [[label for label in example.labels if label in places] for example in examples]
     hits: Hits = indicator_matrix(known, places).toarray().astype(np.bool_)

@@ -1,4 +1,4 @@
-"""Several models as one, weighted on dev data; and the same for files of predictions."""
+"""Ensembles of models, weighted on dev data; the same for prediction files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -50,7 +50,7 @@ class SetEnsemble(SetEstimator):
     def fit(
         self, data: Data | Iterable[str], labels: LabelSets | None = None, *, columns: Columns | None = None
     ) -> Self:
-        """Weight the models on dev data, which none of them was trained on, and choose how sets are chosen."""
+        """Tune the weights and the rule for choosing sets on dev data that none of the models was trained on."""
         if not self.models:
             raise ValueError("models must contain at least one fitted model.")
         self.columns_ = columns or Columns()
@@ -71,7 +71,7 @@ class SetEnsemble(SetEstimator):
         return np.asarray(self.mixture_.combine(self._members(texts)).labels, np.float64)
 
     def predict(self, data: Iterable[str] | Data, *args: Any, **changes: Any) -> list[Prediction]:
-        """Predict the set of each text; ``choose`` asks for another way."""
+        """Predict the set of each text; ``choose`` overrides the rule."""
         self._check_fitted()
         choose = changes.pop("choose", "best")
         changes.pop("progress", None)

@@ -1,4 +1,4 @@
-"""Dev data where none is given: a part of the training data, held out by seed."""
+"""Dev data if none is given: a part of the training data, held out by seed."""
 
 import random
 from collections import Counter
@@ -8,9 +8,9 @@ from math import ceil
 from setaug.examples import Example
 
 MIN_EXAMPLES = 100
-"""With fewer examples, nothing is held out: too few would be left to train on, and too few to choose with."""
+"""With fewer examples, nothing is held out: both parts would be too small."""
 MAX_HELD_OUT = 500
-"""More would only make each evaluation slower."""
+"""Maximum number of held-out examples: more would only slow down each evaluation."""
 
 
 def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tuple[list[Example], list[Example]]:

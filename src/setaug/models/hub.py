@@ -15,12 +15,12 @@ _FILES = (
     *("README.md", CARD, STATISTICS, "*config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer*"),
     *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*"),
 )
-"""What a model folder has; other files stay where they are."""
+"""The files of a model; other files are not uploaded."""
 _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
 def is_hub_name(name: str) -> bool:
-    """Return whether a name looks like one of the Hub: ``org/name``, or ``org/name@revision``.
+    """Return whether a name looks like a name on the Hub: ``org/name``, or ``org/name@revision``.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def is_hub_name(name: str) -> bool:
 
 
 def find_model(name: str | Path, revision: str | None = None) -> Path:
-    """Return the folder of a model: a folder itself, or that of the cache for a name of the Hub.
+    """Return the folder of a model: the given folder, or a folder in the cache for a name on the Hub.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def push_model(
     revision: str | None = None,
     message: str = "Upload a model of setaug",
 ) -> str:
-    """Push a model folder to the Hub in one commit, and return its address.
+    """Push a model folder to the Hub in one commit, and return its URL.
 
     Parameters
     ----------

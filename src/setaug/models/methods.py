@@ -1,4 +1,4 @@
-"""The paper's method and its baselines, by name, and the models that are in folders."""
+"""The paper's method and its baselines by name, and loading of models from folders."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -21,7 +21,7 @@ KINDS = {
     "classifier": "setaug.models.neural.classifier:SetClassifier",
     "set-search": "setaug.models.neural.search:SetSearch",
 }
-"""The kinds of models, and the classes that are imported for them."""
+"""The types of models, and the classes that are imported for them."""
 
 
 def make_model(
@@ -81,7 +81,7 @@ def make_model(
 
 
 def load_model(folder: str | Path, *, revision: str | None = None) -> "SetModel":
-    """Load any model that ``setaug train`` wrote; a folder without one is refused before torch is imported.
+    """Load any model that ``setaug train`` wrote; raise for an invalid folder before torch is imported.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 MODEL_CARD = "README.md"
 PLACE = "path/to/this/folder"
-"""Stands for the model's name on the Hub until it has one."""
+"""Placeholder for the model's name on the Hub."""
 _N_LABELS = 50
 _PLAIN = frozenset(" -.,/")
 
@@ -31,7 +31,7 @@ echo '{{"text": "a text"}}' | setaug predict {place} -
 
 
 def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:
-    """Return the model card for what ``setaug.json`` holds and the label statistics of the training data."""
+    """Return the model card from ``setaug.json`` and the label statistics of the training data."""
     settings, record = card["settings"], card["record"]
     counts = statistics.most_common()
     data = {

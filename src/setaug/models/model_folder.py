@@ -65,7 +65,7 @@ def save_model(
 
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    for left in target.glob(f"{_BESIDE}*"):  # by a run that was killed while it saved
+    for left in target.glob(f"{_BESIDE}*"):  # from a run that was killed while saving
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=target, prefix=_BESIDE) as beside:
         with writing(target):
@@ -142,7 +142,7 @@ def has_run(folder: Path) -> bool:
 
 @contextmanager
 def locked_run(folder: Path) -> Iterator[None]:
-    """Create and lock the folder of a run; a second run in it is refused."""
+    """Create and lock the folder of a run; raise if another run uses it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -151,7 +151,7 @@ def locked_run(folder: Path) -> Iterator[None]:
         with locked(folder / "run", folder):
             yield
     finally:
-        with suppress(OSError):  # it holds something
+        with suppress(OSError):  # it is not empty
             folder.rmdir()
 
 
@@ -209,7 +209,7 @@ def end_run(folder: Path) -> None:
 
 
 def check_contents(folder: Path) -> None:
-    """Raise if a folder has a device or a pipe, or an index that names other files than its own weights."""
+    """Raise if a folder has a device or a pipe, or an index that lists files other than its own weights."""
     for path in folder.iterdir():
         if not path.is_file() and not path.is_dir():
             raise ModelError(f"{path} is not a regular file (a device, a pipe, or a broken link); remove it.")
@@ -232,19 +232,19 @@ def _names(index: Path) -> set[str]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says in its first line, and in the next one where that is only a heading."""
+    """Return the first line of an error message, and the next one if the first is only a heading."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return (" ".join(lines[:2]) if lines[0].endswith(":") else lines[0]).removesuffix(".")
 
 
 @contextmanager
 def reading_checkpoint(path: Path) -> Iterator[None]:
-    """Report whatever goes wrong in here as a damaged checkpoint."""
+    """Convert any error into that of a damaged checkpoint."""
     try:
         yield
     except SetAugError:
         raise
-    except Exception as error:  # libraries raise all kinds on bytes that they did not write
+    except Exception as error:  # libraries raise errors of many types for damaged files
         raise ModelError(
             f"the checkpoint {path} is damaged ({type(error).__name__}: {first_line(error)}); remove it to resume from "
             "the previous one, or start over in another folder."
@@ -253,7 +253,7 @@ def reading_checkpoint(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Report whatever goes wrong in here as a failed write: of a full disk, each library says so in its own way."""
+    """Convert any error into that of a failed write: each library reports a full disk in its own way."""
     try:
         yield
     except (SetAugError, OSError):

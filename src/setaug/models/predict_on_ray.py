@@ -1,4 +1,4 @@
-"""Predict files on Ray: actors load the model once each, and take one shard after the other.
+"""Predict files on Ray: each actor loads the model once, and predicts one shard after the other.
 
 The shards are those of `predict_files`, and so are their bytes: what is drawn for a text depends on the seed and the
 text alone. An actor that dies is started again, and its shard is predicted again.
@@ -21,12 +21,12 @@ from setaug.models.predict_files import PredictJob, PredictReport, folder_state,
 from setaug.settings import Progress
 
 _RETRIES = 5
-"""How often an actor that died is started again, and its shard predicted again."""
+"""Restarts of an actor that died, and retries of its shard."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Actors:
-    """How many actors to start, and what each needs.
+    """The number of actors, and their resources.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def predict_on_ray(
     progress: Progress | None = None,
     **changes: Any,
 ) -> PredictReport:
-    """Predict as `predict_files` does, with the model of a folder that all machines can read.
+    """Predict like `predict_files`, with a model folder that all machines can read.
 
     Parameters
     ----------
@@ -126,14 +126,14 @@ def _run(
 
 
 class _Actor:
-    """A model in a process of its own; it is loaded with the first shard, so that an error can be returned."""
+    """A model in its own process; it is loaded with the first shard, so that an error can be returned."""
 
     def __init__(self, folder: str, learnt: Mapping[str, Any], job: PredictJob, shards: Shards) -> None:
         self._folder, self._learnt, self._job, self._shards = folder, learnt, job, shards
         self._model: Any = None
 
     def predict(self, number: int, partitions: Sequence[Partition]) -> Mapping[str, Any] | Exception:
-        """Predict a shard; return its notes, or an error that is meant for the caller, which Ray would wrap."""
+        """Predict a shard; return its notes, or an error meant for the caller, because Ray would wrap it."""
         try:
             if self._model is None:
                 from setaug.models import load_model

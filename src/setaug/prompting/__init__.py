@@ -1,4 +1,4 @@
-"""Few-shot prompts for language models, and answers that are read as sets."""
+"""Few-shot prompts for language models, and answers parsed as sets."""
 
 from setaug.prompting.model import PromptedSetModel, PromptReport
 from setaug.prompting.prompt import FewShotPrompt

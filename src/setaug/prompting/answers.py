@@ -1,4 +1,4 @@
-"""Keep each answer as soon as it arrives, so that nothing is asked, or paid for, twice."""
+"""A cache of answers, stored as soon as they arrive, so that no request is repeated, or paid for, twice."""
 
 import hashlib
 import json
@@ -16,16 +16,16 @@ from setaug.storage import appending_lines
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One text that a model wrote."""
+    """One generated text."""
 
     text: str
     is_cut_off: bool = False
-    """Whether it ended because no more tokens were allowed."""
+    """Whether it was truncated at the maximum number of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A server's response to one request: one or more answers, and the tokens that it counted."""
+    """A server's response to one request: one or more answers, and the token counts."""
 
     request: str
     """The request's `request_key`."""
@@ -34,20 +34,20 @@ class Response:
     completion_tokens: int = 0
 
     def as_line(self) -> bytes:
-        """Write it as JSON."""
+        """Return the response as JSON."""
         return orjson.dumps(self)
 
     @classmethod
     def from_line(cls, line: bytes) -> "Response":
-        """Read it back."""
+        """Parse a response from JSON."""
         row = orjson.loads(line)
         answers = tuple(Answer(str(one["text"]), bool(one["is_cut_off"])) for one in row["answers"])
         return cls(str(row["request"]), answers, int(row["prompt_tokens"]), int(row["completion_tokens"]))
 
 
 def request_key(body: Mapping[str, Any], server: str) -> str:
-    """Name a request by all that it says, and to whom."""
-    said = json.dumps([server, body], sort_keys=True)  # with escapes, so that any text will do
+    """Return a hash of a request and its server."""
+    said = json.dumps([server, body], sort_keys=True)  # ASCII with escapes, so that any text is valid
     return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
 
@@ -68,7 +68,7 @@ class AnswerLog:
         return self._answers.get(key, [])
 
     def add(self, response: Response) -> None:
-        """Keep a response."""
+        """Store a response."""
         if self._keep is not None:
             self._keep(response.as_line())
         self.responses.append(response)
@@ -77,7 +77,7 @@ class AnswerLog:
 
 @contextmanager
 def open_answers(path: str | Path) -> Iterator[AnswerLog]:
-    """Open a file of answers, and go on with it where it is there already."""
+    """Open a file of answers; an existing one is continued."""
     with appending_lines(Path(path), begins=b'{"request":') as keep:
         yield AnswerLog(_read(Path(path)), keep)
 

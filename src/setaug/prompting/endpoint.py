@@ -1,4 +1,4 @@
-"""Ask an OpenAI-compatible server: many requests at once, with patience where it is busy, and none of them twice."""
+"""Client of an OpenAI-compatible server: concurrent requests, retries with backoff, and no repeated requests."""
 
 import asyncio
 import random
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
 
 Tell: TypeAlias = Callable[[str], None]
-"""Called with a sentence that says why requests pause."""
+"""Called with the reason if requests pause."""
 _BUSY = (408, 409, 425, 429)
-"""What a server answers that may be asked again; and all from 500 on."""
+"""Statuses after which a request is retried; also all from 500 on."""
 _ABOUT_ONE = (400, 413, 422)
-"""What a server answers if it dislikes the request itself: the text is too long, say."""
+"""Statuses that reject one request only, for example because its text is too long."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
 _SHORTEST_SECRET = 8
-"""A shorter key is a word for a server that asks for none; it may stand in any answer."""
+"""A shorter key is a placeholder for a server without keys; it may occur in any answer, so it is not redacted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, and the number of answers wanted."""
+    """A request, and the number of answers to get."""
 
     key: str
     make_body: Callable[[], dict[str, Any]]
-    """Makes it anew: thousands of long prompts need not be held at once."""
+    """Creates the body when it is sent, so that thousands of long prompts are not in memory at once."""
     n_answers: int
     what: str
-    """What it is about, for messages."""
+    """A description for messages."""
 
 
 def ask(
@@ -49,14 +49,14 @@ def ask(
     done: Callable[[], None] = lambda: None,
     tell: Tell = lambda reason: None,
 ) -> None:
-    """Ask for the answers that the log does not hold yet; each goes there at once.
+    """Request the answers that are not in the log yet; each is stored as it arrives.
 
     Parameters
     ----------
     refusals
-        Where given, why a request was refused because of what it says is noted here by its key; else it ends the run.
+        If given, the reasons for rejected requests are stored here by key; otherwise a rejected request ends the run.
     done
-        Is called whenever a request has all of its answers.
+        Called when a request has all of its answers.
 
     """
     waiting = [request for request in requests if len(log.of(request.key)) < request.n_answers]
@@ -65,7 +65,7 @@ def ask(
 
 
 def check_knows_sets(endpoint: Endpoint, body: Mapping[str, Any], tell: Tell = lambda reason: None) -> None:
-    """Raise `EndpointError` unless a server knows the parameters of a set: one that does refuses an unknown one."""
+    """Raise `EndpointError` unless a server supports set parameters: one that does rejects an unknown one."""
     probe = {**body, "max_tokens": 1, "vllm_xargs": {f"{PREFIX}probe": 1}}
     refusals: dict[str, str] = {}
     ask([Request("probe", lambda: dict(probe), 1, "a trial")], AnswerLog(), endpoint, refusals=refusals, tell=tell)
@@ -77,10 +77,10 @@ def check_knows_sets(endpoint: Endpoint, body: Mapping[str, Any], tell: Tell = l
 
 
 def _run(start: Callable[[], Any]) -> None:
-    """Run it to its end in a thread of its own.
+    """Run a coroutine in its own thread, and wait for it.
 
-    This one may run something already (as in a notebook), and signals come here: in the middle of the loop, what they
-    raise would leave its tasks in disorder.
+    The main thread may already run an event loop (as in a notebook), and it receives signals: an exception raised in
+    the middle of the loop would leave its tasks in an undefined state.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -97,22 +97,22 @@ def _run(start: Callable[[], Any]) -> None:
         try:
             future.result()
         except BaseException:
-            for loop, task in running:  # interrupted: ask nothing more
+            for loop, task in running:  # interrupted: send no further requests
                 if not future.done():
                     loop.call_soon_threadsafe(task.cancel)
             raise
 
 
 class _RefusedError(Exception):
-    """Report that a server dislikes what a request says."""
+    """The server rejects a request because of its content."""
 
 
 class _EndedError(Exception):
-    """Report that a request was given up because the run ends."""
+    """A request was abandoned because the run ends."""
 
 
 class _Asking:
-    """State that all requests of a run share: whether the server has answered, and until when to pause."""
+    """The shared state of all requests of a run: whether the server has responded, and until when to pause."""
 
     def __init__(
         self, endpoint: Endpoint, log: AnswerLog, refusals: dict[str, str] | None, done: Callable[[], None], tell: Tell
@@ -125,7 +125,7 @@ class _Asking:
         self.secret = endpoint.key()
 
     async def all(self, requests: list[Request]) -> None:
-        """Ask all of them, a few at once; after an error, wait for what is under way, and keep it."""
+        """Send all requests, a few at a time; after an error, wait for those in progress, and store their answers."""
         async with _client(self.endpoint) as client:
             self.client = client
             rest = iter(requests)
@@ -161,18 +161,18 @@ class _Asking:
         n_missing = request.n_answers - n_there
         body = request.make_body()
         if "seed" in body:
-            body["seed"] += n_there  # a server that draws by the seed would say the same again
+            body["seed"] += n_there  # with the same seed, a server would return the same answer again
         if n_missing > 1 and self.takes_n:
             try:
                 return await self._try(request.key, {**body, "n": n_missing})
             except _RefusedError:
                 response = await self._try(request.key, body)
-                self.takes_n = False  # for it answers one at a time
+                self.takes_n = False  # the server returns one answer at a time
                 return response
         return await self._try(request.key, body)
 
     async def _try(self, key: str, body: dict[str, Any]) -> Response:
-        """Send a request until it is answered, or it makes no sense to go on."""
+        """Send a request until it succeeds, or until a retry is pointless."""
         from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
         for n_failed in range(self.endpoint.max_retries + 1):
@@ -180,7 +180,7 @@ class _Asking:
                 await self._sleep(left)
             wait = None
             try:
-                async with asyncio.timeout(self.endpoint.timeout):  # the client's own is for each part of an answer
+                async with asyncio.timeout(self.endpoint.timeout):  # the client's own timeout is per part of a response
                     response = await self._send(key, body)
             except (APITimeoutError, TimeoutError):
                 reason = f"no answer within {self.endpoint.timeout:g} s"
@@ -205,7 +205,7 @@ class _Asking:
         raise EndpointError(f"gave up after {n_failed + 1} tries: {self._clean(reason)}.")
 
     async def _pause(self, reason: str, n_failed: int, asked: float | None) -> None:
-        """Wait before the next try; where the server asks for it, all requests wait."""
+        """Wait before the next retry; if the server requests it, all requests wait."""
         pause = min(_FIRST_PAUSE * 2**n_failed, _LONGEST_PAUSE) * random.uniform(0.75, 1)
         if asked is not None:
             pause = max(pause, asked + random.uniform(0, 0.1))
@@ -214,7 +214,7 @@ class _Asking:
         await self._sleep(pause)
 
     async def _sleep(self, seconds: float) -> None:
-        """Wait, unless the run ends meanwhile."""
+        """Sleep, unless the run ends."""
         try:
             async with asyncio.timeout(seconds):
                 await self.ending.wait()
@@ -223,7 +223,7 @@ class _Asking:
         raise _EndedError
 
     def _status(self, error: "APIStatusError") -> str:
-        """Return the server's complaint; raise where a retry is pointless."""
+        """Return the server's error message; raise if a retry is pointless."""
         status = error.status_code
         if 300 <= status < 400:
             place = self._clean(error.response.headers.get("location", "nowhere"))
@@ -257,13 +257,13 @@ class _Asking:
         return Response(key, answers, *counted)
 
     def _read(self, choice: Any, *, is_chat: bool) -> Answer:
-        """Read one of the answers in a response; where it repeats the key, that is not kept."""
+        """Parse one of the answers in a response; redact the key if it is repeated."""
         answer = _answer(choice, is_chat=is_chat)
         is_secret = self.secret is not None and len(self.secret) >= _SHORTEST_SECRET
         return replace(answer, text=answer.text.replace(self.secret, "...")) if self.secret and is_secret else answer
 
     def _clean(self, text: str) -> str:
-        """Make one line of a message, without the key."""
+        """Return a message as one line, with the key redacted."""
         line = " ".join((text.replace(self.secret, "...") if self.secret else text).split())
         return line if len(line) <= 300 else f"{line[:297]}..."
 
@@ -277,7 +277,7 @@ def _client(endpoint: Endpoint) -> "AsyncOpenAI":
     if key is None and endpoint.is_default:
         raise EndpointError(f"no key: set the environment variable {endpoint.key_variable}, or pass a base URL.")
     return AsyncOpenAI(
-        api_key=key or "none",  # a server of one's own asks for none, but the client does
+        api_key=key or "none",  # the client requires a key, even if the server does not
         base_url=endpoint.url,
         timeout=endpoint.timeout,
         max_retries=0,
@@ -286,7 +286,7 @@ def _client(endpoint: Endpoint) -> "AsyncOpenAI":
 
 
 def _asked_wait(error: "APIStatusError") -> float | None:
-    """Return the seconds that a server asks clients to wait."""
+    """Return the seconds that a server asks clients to wait (``Retry-After``)."""
     from email.utils import parsedate_to_datetime
 
     headers = error.response.headers
@@ -308,23 +308,23 @@ def _finite(seconds: float) -> float | None:
 
 
 def _answer(choice: Any, *, is_chat: bool) -> Answer:
-    """Read one of the answers in a response."""
+    """Parse one of the answers in a response."""
     text = choice.message.content if is_chat else choice.text
     if text is not None and not isinstance(text, str):
         raise TypeError
-    whole = (text or "").encode(errors="replace").decode()  # half a character cannot be written to a file
+    whole = (text or "").encode(errors="replace").decode()  # a lone surrogate cannot be written to a file
     return Answer(whole, choice.finish_reason == "length")
 
 
 class Teller:
-    """Write down why nothing goes on, but not again and again: many requests wait for the same."""
+    """Reports why requests pause, but not repeatedly: many requests wait for the same reason."""
 
     def __init__(self, write: Callable[[str], object], every: float = 10.0) -> None:
         self._write, self._every = write, every
         self._last = -inf
 
     def __call__(self, reason: str) -> None:
-        """Pass on a message, unless one was passed on a moment ago."""
+        """Report a message, unless one was reported a moment ago."""
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now
@@ -332,7 +332,7 @@ class Teller:
 
 
 def _message(error: "APIStatusError") -> str:
-    """Find the sentence in what a server sent."""
+    """Extract the error message from a server's response."""
     body = error.body
     try:
         if isinstance(body, dict):

@@ -1,4 +1,4 @@
-"""SETAUG without training: a language model that is shown a few examples, with their labels in an informative order."""
+"""SETAUG without training: few-shot prompts with labels in an informative order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -27,93 +27,94 @@ from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
 
 _CHANGES = ("samples", "choose", "threshold", "temperature", "seed", "unknown")
 _OURS = ("model", "messages", "prompt", "n", "stream")
-"""Fields of a request that cannot be chosen freely."""
+"""Fields of a request that users cannot set."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PromptReport:
-    """What a prediction took, and what its answers were like."""
+    """Statistics of a prediction: requests, tokens, and labels in the answers."""
 
     n_texts: int
     n_answers: int
-    """Answers that the predictions are made of."""
+    """Answers that were used for the predictions."""
     n_new: int
-    """Those of them that were not there before."""
+    """Answers that were not cached."""
     prompt_tokens: int
     completion_tokens: int
-    """Tokens of the new answers, as the server counts; 0 where it does not."""
+    """Tokens of the new answers, as reported by the server; 0 if it reports none."""
     n_cut_off: int
-    """Answers that ended because no more tokens were allowed."""
+    """Answers that were truncated at the maximum number of tokens."""
     n_labels: int
     """Labels in all answers."""
     n_mapped: int
-    """Those of them that were written otherwise than the label, in case or white space."""
+    """Labels that were matched despite differences in case or whitespace."""
     n_unknown: int
-    """Those that are not in the vocabulary, and were kept."""
+    """Labels outside the vocabulary that were kept."""
     n_dropped: int
-    """Those that are not in the vocabulary, and were dropped."""
+    """Labels outside the vocabulary that were dropped."""
     n_repeated: int
     n_refused: int
-    """Texts without an answer, because the server refused them."""
+    """Texts without an answer, because the server rejected them."""
     first_refusal: str | None = None
 
 
 class PromptedSetModel(SetEstimator):
-    """Show a language model some examples, and read what it says about a text as a set.
+    """Predict sets with a few-shot prompt for a language model.
 
-    `fit` counts labels and chooses the examples; only `predict` asks the server.
+    `fit` counts labels and chooses the examples; only `predict` sends requests to the server.
 
     Parameters
     ----------
     model
-        The name of the model, as the server knows it.
+        The name of the model on the server.
     augmenter
-        In which order the labels of the examples are written, and how; by default SETAUG's (specific labels first, with
-        sizes). Its ``random_state`` also draws the examples. Of its orders one is shown for each example.
+        The order and format of the labels in the examples; by default SETAUG's (specific labels first, with sizes). Its
+        ``random_state`` is also the seed for choosing the examples. One sampled order is shown for each example.
     shots
-        Number of examples to show (24 in the paper); all if there are fewer.
+        Number of examples in the prompt (24 in the paper); all if there are fewer.
     shot_choice
-        ``random``, or ``cover``: examples with as many different labels as possible.
+        ``random``, or ``cover``: examples with as many distinct labels as possible.
     kind
         ``chat`` for messages, ``completion`` for one text.
     instruction
-        What to say first; ``{labels}`` stands for the list of labels. By default how to write labels and, in a closed
-        vocabulary of at most `max_listed` labels, which ones there are. An empty one leaves it out.
+        The instruction; ``{labels}`` is replaced by the list of labels. By default, it describes the format of the
+        labels and, for a closed vocabulary of at most `max_listed` labels, lists them. An empty string omits it.
     vocabulary
-        ``closed``: only the labels of the training data; ``open``: any text can be a label; or a list of further
+        ``closed``: only the labels of the training data; ``open``: any text can be a label; or a list of additional
         labels.
     unknown
-        ``keep`` labels that are not in the vocabulary (the prediction names them), or ``drop`` them.
+        ``keep`` labels outside the vocabulary (the prediction lists them as unknown), or ``drop`` them.
     samples
-        If above 0, ask for this many answers, vote, and return a probability for each label.
+        If above 0, sample this many answers, vote, and return a probability for each label.
     choose, threshold
         How to choose a set from the samples; see `setaug.settings.WAYS`.
     temperature
-        By default 0, or 1 for samples.
+        Sampling temperature; by default 0, or 1 with samples.
     seed
-        For samples, where the server draws by it.
+        Seed for sampling, if the server supports it.
     max_tokens
-        The longest answer.
+        Maximum number of tokens in an answer.
     constrain
-        Whether the server is asked to answer with nothing but sets. It has to be vLLM with setaug's logits processor,
-        or ``setaug serve``; the first prediction finds out.
+        Whether to constrain the answers to sets. The server must be vLLM with setaug's logits processor, or ``setaug
+        serve``; the first prediction checks it.
     skip_refused
-        Whether a text that the server refuses (too long, say) gets an empty set instead of ending the run.
+        Whether a text that the server rejects (because it is too long, for example) gets an empty set instead of ending
+        the run.
     endpoint
-        Which server to ask, and how hard.
+        The server, and how to send requests to it.
 
     Attributes
     ----------
     augmenter_
-        A copy of `augmenter`, fitted, that adds one order.
+        A fitted copy of `augmenter` with one additional order.
     prompt_
-        What is sent with each text.
+        The few-shot prompt.
     shots_
-        The places of the examples that are shown.
+        The indices of the examples in the prompt.
     answers_
-        What was answered, where no file keeps it.
+        The cached answers, unless they are in a file.
     report_
-        What the last prediction took.
+        The statistics of the last prediction.
 
     Examples
     --------
@@ -196,9 +197,9 @@ class PromptedSetModel(SetEstimator):
         dev: Any = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Count the labels of examples (or rows; or texts and their label sets), and choose those to show.
+        """Count the labels of examples (or rows; or texts and their label sets), and choose the few-shot examples.
 
-        There is nothing to learn from dev data, and nothing to wait for; both are taken as other models take them.
+        `dev` and `progress` are ignored; they exist for compatibility with other models.
         """
         self.check()
         self.columns_ = columns or Columns()
@@ -210,7 +211,7 @@ class PromptedSetModel(SetEstimator):
         self.labels_ = known_labels(self.statistics_, self.vocabulary)
         self.answers_ = AnswerLog()
         self.shots_ = choose_shots(examples, self.shots, way=self.shot_choice, seed=self.augmenter_.random_state)
-        pairs = list(self.augmenter_.augment(examples[at] for at in self.shots_))  # of each, as given and as drawn
+        pairs = list(self.augmenter_.augment(examples[at] for at in self.shots_))  # given and sampled order
         self.prompt_ = FewShotPrompt(instruction=self._instruct(), shots=tuple(pairs[1::2]), kind=self.kind)
         return self
 
@@ -248,7 +249,7 @@ class PromptedSetModel(SetEstimator):
 
     @property
     def _sets(self) -> SetRequest:
-        """The sets that an answer may be."""
+        """The allowed sets of an answer."""
         labels = None if self.labels_ is None else tuple(self.labels_)
         return SetRequest(labels=labels, sizes=None, codec=self.augmenter_.codec)
 
@@ -266,12 +267,12 @@ class PromptedSetModel(SetEstimator):
         Parameters
         ----------
         answers
-            A file to which each answer is added as it arrives. What it holds already is not asked again. Without a file
-            the model itself remembers the answers, as long as it lives.
+            A file to which each answer is appended as it arrives. Answers in it are not requested again. Without a
+            file, answers are cached in memory.
         progress
             Called with the stage, the number of items done, and their total.
         tell
-            Called with a sentence that says why requests pause.
+            Called with the reason if requests pause.
         changes
             Changes for this call to samples, choose, threshold, temperature, seed or unknown.
 
@@ -303,7 +304,7 @@ class PromptedSetModel(SetEstimator):
         Parameters
         ----------
         changes
-            As for `predict`. There have to be samples, here or among the parameters.
+            As for `predict`. Samples are required, here or in the parameters of the model.
 
         """
         labels = list(self.classes_)

@@ -1,4 +1,4 @@
-"""A few-shot prompt: an instruction, examples with their labels in an order of choice, and the text to label."""
+"""A few-shot prompt: an instruction, examples with their labels in a chosen order, and the text to label."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from setaug.examples import Example, Pair
 from setaug.registry import check_choice
 
 KINDS = ("chat", "completion")
-"""The endpoints: messages of a user and an assistant, or one text that goes on."""
+"""The endpoints: chat messages, or one text to complete."""
 SHOT_CHOICES = ("random", "cover")
-"""Draw examples, or take those that together have as many different labels as possible."""
+"""Choose examples at random, or so that they cover as many distinct labels as possible."""
 TEXT, LABELS = "Text: ", "Labels:"
-"""What stands in front of a text and its labels where the prompt is one text."""
+"""The prefixes of a text and its labels in a completion prompt."""
 
 
 def choose_shots(examples: Sequence[Example], n_shots: int, *, way: str = "random", seed: int = 0) -> list[int]:
-    """Return the indices of the examples to show, in the order in which they are shown.
+    """Return the indices of the few-shot examples, in their order in the prompt.
 
     Parameters
     ----------
     way
-        ``random``: each set of examples with the same chance. ``cover``: one after the other the example that adds most
-        labels not shown yet, of equals the one drawn first; once all labels are shown, it starts anew.
+        ``random``: uniformly at random. ``cover``: greedily, the example that adds the most uncovered labels, with
+        ties broken at random; once all labels are covered, it starts over.
 
     """
     check_choice("the way to choose examples", way, SHOT_CHOICES)
@@ -110,5 +110,5 @@ class FewShotPrompt:
 
 
 def _one_line(text: str) -> str:
-    """Keep a text from looking like several examples."""
+    """Collapse whitespace, so that a text cannot look like several examples."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Read the answer of a language model as a set."""
+"""Parse the answer of a language model as a set."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from setaug.prompting.prompt import LABELS
 from setaug.vocabulary import LabelIndex
 
 MAX_ANSWER = 1_000_000
-"""Characters of an answer that are read, thoughts not counted; a set is one line, and only a hostile one is longer."""
+"""Maximum characters of an answer that are parsed, without reasoning; only hostile answers are longer."""
 _BREAKS = re.compile("[\r\n]+")
 _FENCE = "```"
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
@@ -19,23 +19,22 @@ UNKNOWN = ("keep", "drop")
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """A free answer as a prediction, and what was changed on the way: a `DecodedSet` whose labels were looked up."""
+    """An answer as a prediction, and the changes to it: a `DecodedSet` whose labels were looked up."""
 
     prediction: Prediction
     mapped: tuple[str, ...]
-    """Parts that were taken for a label which is written otherwise, in case or white space."""
+    """Parts that were matched to a label despite differences in case or whitespace."""
     dropped: tuple[str, ...]
-    """Parts that were left out, since no label is meant by them."""
+    """Parts that were dropped, because they match no label."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerReader:
-    """Read answers.
+    """Parses answers.
 
-    The labels are expected as the codec writes them: in the first line that is not empty, or in all lines where the
-    form may have several (JSON). What a model thought before (``<think>``) is left out, and so is what stands behind
-    the first million characters. Where nothing separates labels as it should, and all of them are known, they may also
-    stand in a list, or with commas in between.
+    The labels are expected in the format of the codec: in the first non-empty line, or in all lines if the format may
+    have several (JSON). Reasoning (``<think>``) is skipped, and so is everything after the first million characters. If
+    the separator is missing and all labels are known, they may also be in separate lines, or separated by commas.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ class AnswerReader:
     unknown: str = "keep"
 
     def read(self, text: str) -> ReadAnswer:
-        """Read one answer; never raise.
+        """Parse one answer; never raises.
 
         Examples
         --------
@@ -70,7 +69,7 @@ class AnswerReader:
         return self._settle(found, text)
 
     def _read_list(self, lines: list[str], found: DecodedSet) -> DecodedSet:
-        """Read labels that stand in lines, or with commas in between, where each of them is known."""
+        """Parse labels in separate lines or separated by commas, if all of them are known."""
         assert self.index is not None
         if any(self.index.find(label) for label in found.labels) and len(lines) == 1:
             return found
@@ -108,10 +107,10 @@ class AnswerReader:
 
 
 def _without_name(line: str) -> str:
-    """Drop the word that stands before labels in a prompt, where an answer repeats it."""
+    """Drop the prefix of labels in a prompt, if an answer repeats it."""
     return line[len(LABELS) :] if line.casefold().startswith(LABELS.casefold()) else line
 
 
 def _without_thoughts(text: str) -> str:
-    """Drop all up to the last ``</think>``, and what follows a ``<think>`` that does not end."""
+    """Drop everything up to the last ``</think>``, and everything after an unclosed ``<think>``."""
     return text.rpartition("</think>")[2].partition("<think>")[0]

@@ -120,7 +120,7 @@ def _set_scores(sets: SetScores) -> Markup:
         ("samples (mean over examples)", sets.samples_precision, sets.samples_recall, sets.samples_f1),
     ]
     return table(
-        f"Scores in per cent; macro is averaged over the {MACRO[sets.macro_over].format(sets.n_macro_labels)}",
+        f"Scores in percent; macro is averaged over the {MACRO[sets.macro_over].format(sets.n_macro_labels)}",
         ["average", "precision", "recall", "F1"],
         [(name, *map(percent, shares)) for name, *shares in rows],
     )
@@ -131,7 +131,7 @@ def _whole_scores(sets: SetScores) -> Markup:
         ("Jaccard (labels in both sets / labels in either)", percent(sets.jaccard)),
         ("exact match (the set equals the true set)", percent(sets.exact_match)),
     ]
-    return table("Sets as a whole, in per cent", ["score", "mean over examples"], rows)
+    return table("Whole sets, in percent", ["score", "mean over examples"], rows)
 
 
 def _keyphrase_scores(scores: KeyphraseScores) -> Markup:
@@ -143,7 +143,7 @@ def _keyphrase_scores(scores: KeyphraseScores) -> Markup:
         )
         for name, kind in (("present", scores.present), ("absent", scores.absent))
     ]
-    return table("Keyphrases, in per cent", ["phrases", "F1@5", "F1@M", "P@M", "R@M", "documents"], rows)
+    return table("Keyphrases, in percent", ["phrases", "F1@5", "F1@M", "P@M", "R@M", "documents"], rows)
 
 
 def _labels(scores: Sequence[LabelScore], top: int) -> Section:
@@ -184,7 +184,7 @@ def _confusions(
     )
     listed = table(
         f"The most frequent confusions: {len(pairs):,} of {found.counts.nnz:,}{' or more' if found.is_cut else ''}",
-        ["missing", "written instead", "examples", "all that miss it", "support"],
+        ["missing", "written instead", "examples", "all examples that miss it", "support"],
         rows,
         names=2,
         sortable=True,
@@ -211,7 +211,7 @@ def _sizes(scores: SizeScores, cases: Sequence[_Case]) -> Section:
             ("distinct labels", scores.agreement_distinct, scores.agreement_distinct_within_one),
         ):
             rows.append((f"agreement with {what}", percent(exact), percent(near)))
-    listed = table("Sizes, in per cent of the predictions", ["the predicted size", "exact", "within 1"], rows)
+    listed = table("Sizes, in percent of the predictions", ["the predicted size", "exact", "within 1"], rows)
     text = (
         f"{scores.n_stated:,} of {scores.n_examples:,} predictions state a size; otherwise the number of labels is the "
         "predicted size."

@@ -34,7 +34,7 @@ def join(parts: Iterable[str], between: str = "") -> Markup:
 
 
 def element(name: str, *content: str, **attributes: str | float | None) -> Markup:
-    """Return an element; ``class_`` stands for ``class``, ``aria_label`` for ``aria-label``, None for no attribute.
+    """Return an element; ``class_`` becomes ``class``, ``aria_label`` becomes ``aria-label``, None omits the attribute.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Format a fraction in per cent; a dash for None.
+    """Format a fraction in percent; a dash for None.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def beside(*parts: Markup) -> Markup:
 
 
 def in_row(first: Markup, *others: Markup) -> Markup:
-    """Return parts in a row where they fit; the first takes the width that the others leave."""
+    """Return parts in a row if they fit; the first gets the remaining width."""
     return element("div", first, *others, class_="row")
 
 

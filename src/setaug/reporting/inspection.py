@@ -176,7 +176,7 @@ def _diagnosis(diagnosis: Diagnosis, command: str) -> Section:
             "p",
             "On the labels alone, before any training: small models of label sequences, one per ordering, are fitted "
             "to one part of the sets and compared on the rest. Fewer bits mean that the sets are easier to predict. "
-            "The texts are not used, so a model that reads them may gain more or less.",
+            "The texts are not used, so the gain of a model that reads them may differ.",
         ),
     ]
     if diagnosis.scores:

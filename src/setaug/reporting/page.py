@@ -1,4 +1,4 @@
-"""A whole page: head, style, sections and a small script that sorts tables. The page is complete without the script."""
+"""A full page: head, style, sections and a small script that sorts tables. The page works without the script."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Section:
     parts: Sequence[Markup]
     """The content; a section without content is omitted."""
     is_wide: bool = True
-    """Whether it has the whole width of a wide screen, or half of it."""
+    """Whether it has the full width of a wide screen, or half of it."""
 
 
 def page(title: str, about: Sequence[Markup], sections: Sequence[Section]) -> str:

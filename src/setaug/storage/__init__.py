@@ -1,4 +1,4 @@
-"""Files by path or address: compression by suffix, ``-`` for the standard streams, atomic output, locks."""
+"""Files by path or URL: compression by suffix, ``-`` for the standard streams, atomic output, locks."""
 
 from setaug.storage.addresses import as_file_errors, filesystem, is_address, local_path
 from setaug.storage.names import (

@@ -1,4 +1,4 @@
-"""Remote files with an address such as ``s3://bucket/train.jsonl``, through fsspec."""
+"""Remote files with a URL such as ``s3://bucket/train.jsonl``, through fsspec."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +14,7 @@ _LOCAL = ("file://", "local://")
 
 
 def is_address(path: str | Path) -> bool:
-    """Return whether a path is the address of a remote file; ``file://`` is a local path.
+    """Return whether a path is the URL of a remote file; ``file://`` is a local path.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def local_path(path: str | Path) -> str:
 
 
 def filesystem(path: str | Path) -> tuple[Any, str]:
-    """Return the fsspec file system of a path or an address, and the file's name in it."""
+    """Return the fsspec filesystem of a path or URL, and the file's path in it."""
     from fsspec.core import url_to_fs
 
     try:

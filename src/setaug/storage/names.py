@@ -56,7 +56,7 @@ def has_kind(path: str | Path) -> bool:
 
 
 def check_jsonl(path: str | Path) -> None:
-    """Raise if the name of an output promises a format other than JSON lines."""
+    """Raise if the suffix of an output implies a format other than JSON lines."""
     if has_kind(path) and kind_of(path) != "jsonl":
         raise FileError(f"the output is JSON lines, but {path} has the suffix of another format; use .jsonl.")
 
@@ -116,7 +116,7 @@ def _check_descriptor(descriptor: int, sources: Mapping[str, str | Path]) -> Non
 
 
 def _canonical(path: str | Path) -> str:
-    """Return the canonical form of a path or an address."""
+    """Return the canonical form of a path or URL."""
     place = str(path)
     if is_address(path):
         system, name = filesystem(path)

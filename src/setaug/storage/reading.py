@@ -1,4 +1,4 @@
-"""Open files for reading: by path or address, decompressed by suffix."""
+"""Open files for reading: by path or URL, decompressed by suffix."""
 
 import gzip
 import io
@@ -22,7 +22,7 @@ BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 
 
 _PACKED = 1 << 11
-"""Bytes to decompress at once: they may become 32,000 times as many."""
+"""Bytes to decompress at once: they may expand 32,000-fold."""
 
 
 class _ZstandardReader(io.RawIOBase):
@@ -74,7 +74,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _archive(raw: Any, path: str | Path) -> Iterator[BinaryIO]:
-    """Buffer a compressed file; raise if it has no bytes at all, which the gzip module takes for no content."""
+    """Buffer a compressed file; raise if it is empty, which the gzip module would accept."""
     buffered = io.BufferedReader(raw, 1 << 17)
     try:
         if not buffered.peek(1):

@@ -74,7 +74,7 @@ def write_rows(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
 def _replacing(target: Path, path: str | Path) -> Iterator[io.FileIO]:
     """Open a temporary file next to a target; rename it at the end, or remove it after an error."""
     beside = target.with_name(_hidden(target.name, f".{secrets.token_hex(8)}{_PART}"))
-    try:  # around all of it: a signal may arrive as soon as the file exists
+    try:  # around everything: a signal may arrive as soon as the file exists
         with _write_errors(path):
             raw = io.FileIO(beside, "xb", opener=_create)
             _take_mode(raw, target)
@@ -107,7 +107,7 @@ def _take_mode(raw: io.FileIO, target: Path) -> None:
 
 @contextmanager
 def _write_errors(path: str | Path) -> Iterator[None]:
-    """Convert system errors into a `FileError` with the caller's name of the file."""
+    """Convert system errors into a `FileError` with the caller's file name."""
     try:
         yield
     except OSError as error:
@@ -160,7 +160,7 @@ def locked(target: Path, name: str | Path) -> Iterator[None]:
     """
     path = target.with_name(_hidden(target.name, ".lock"))
     descriptor = None
-    try:  # around all of it: a signal may arrive as soon as the file exists
+    try:  # around everything: a signal may arrive as soon as the file exists
         with _write_errors(name):
             while True:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, 0o666)

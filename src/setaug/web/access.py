@@ -1,4 +1,4 @@
-"""Who may ask, and what browsers are told about each answer."""
+"""Access control, and the security headers of each response."""
 
 import hmac
 from base64 import b64encode
@@ -12,9 +12,9 @@ from setaug.reporting.style import GRAPH
 from setaug.web.limits import Refusal
 
 LOCAL = frozenset({"127.0.0.1", "localhost", "[::1]"})
-"""The names of this machine in a request's ``Host``."""
+"""Names of the local machine in a request's ``Host``."""
 _PICTURES = b64encode(sha256(GRAPH.encode()).digest()).decode()
-"""Pictures bring their own style; the page takes that one, and no other that is not in its own file."""
+"""SVG images have an inline style, which is allowed by its hash; all other styles must be in the style sheet."""
 HEADERS = {
     "Content-Security-Policy": f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{_PICTURES}'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -23,11 +23,11 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-"""Headers of every answer."""
+"""Headers of every response."""
 
 
 def make_check(key: str | None) -> Callable[[Scope], None]:
-    """Return a function that raises a `Refusal` for requests that may not be made.
+    """Return a function that raises a `Refusal` for requests that are not allowed.
 
     With a key, each request to the API has to bring it. Without one, only this machine is served, and only under its
     own names: a page of another site could have its own name resolve to this machine.

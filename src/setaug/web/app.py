@@ -1,4 +1,4 @@
-"""The server: the page, the API, and the bounds of both."""
+"""The server: the page, the API, and the limits of both."""
 
 import mimetypes
 from collections.abc import AsyncIterator, Collection
@@ -69,7 +69,7 @@ def make_app(
         datasets.close()
 
     async def health() -> dict[str, Any]:
-        """Return the state of the server, what there is to start with, and which model predicts."""
+        """Return the state of the server, the dataset that the page starts with, and the model."""
         return {
             "status": "ok" if predictor is None or predictor.problem() is None else "failing",
             "version": __version__,
@@ -80,16 +80,16 @@ def make_app(
         }
 
     async def live() -> dict[str, str]:
-        """Answer, if the server runs at all."""
+        """Liveness probe: 200 if the server runs."""
         return {"status": "ok"}
 
     async def ready() -> dict[str, str]:
-        """Answer, if the server can do its work: 503 where the model has died or hangs."""
+        """Readiness probe: 200 if the server can predict, 503 if the model has died or hangs."""
         if predictor is not None and (problem := predictor.problem()) is not None:
             raise Refusal(503, problem)
         return {"status": "ok"}
 
-    described = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # `make_check` is what checks it
+    described = [] if key is None else [Depends(HTTPBearer(auto_error=False))]  # `make_check` checks the key
     api = APIRouter(prefix="/api", dependencies=described)
     api.add_api_route("/health", health, response_model=Health, responses=problems())
     api.add_api_route("/health/live", live, response_model=Status, responses=problems())
@@ -105,7 +105,7 @@ def make_app(
         app.include_router(CompletionsApi(predictor, model_name, limits).router(), dependencies=described)
     metrics = _metrics(app, datasets, data_api)
     app.add_api_route("/metrics", metrics.response, include_in_schema=False)
-    mimetypes.add_type("text/javascript", ".js")  # a system may call it otherwise
+    mimetypes.add_type("text/javascript", ".js")  # some systems register another type
     app.mount("/", StaticFiles(packages=[("setaug.web", "page")], html=True))
     app.add_middleware(Bodies, limits=limits, check=make_check(key))
     app.add_middleware(Monitor, metrics=metrics)
@@ -116,25 +116,25 @@ def make_app(
 def _metrics(app: FastAPI, datasets: Datasets, data_api: DataApi) -> Metrics:
     metrics, connections = Metrics(), app.state.connections
     metrics.gauge("connections", "Open connections", lambda: len(connections))
-    metrics.gauge("connections_refused", "Connections refused so far", lambda: connections.n_refused)
-    metrics.gauge("connections_cut", "Slow or silent connections cut so far", lambda: connections.n_cut)
-    metrics.gauge("datasets", "Datasets held", lambda: len(datasets))
+    metrics.gauge("connections_refused", "Connections rejected so far", lambda: connections.n_refused)
+    metrics.gauge("connections_cut", "Slow or idle connections closed so far", lambda: connections.n_cut)
+    metrics.gauge("datasets", "Stored datasets", lambda: len(datasets))
     metrics.gauge("disk_bytes", "Bytes of uploads and downloads on disk", lambda: folder_size(datasets.folder))
-    metrics.gauge("computing", "Requests about datasets that run or wait", lambda: data_api.n_waiting)
-    metrics.gauge("data_memory_bytes", "Memory of the processes that read datasets", datasets.workers.memory)
-    metrics.gauge("downloads", "Downloads under way", lambda: data_api.downloads.taken)
+    metrics.gauge("computing", "Running and queued dataset requests", lambda: data_api.n_waiting)
+    metrics.gauge("data_memory_bytes", "Memory of the dataset processes", datasets.workers.memory)
+    metrics.gauge("downloads", "Downloads in progress", lambda: data_api.downloads.taken)
     predictor: Predictor | None = app.state.predictor
     if predictor is not None:
-        metrics.gauge("texts_waiting", "Texts that wait for the model", lambda: predictor.n_waiting)
+        metrics.gauge("texts_waiting", "Texts queued for the model", lambda: predictor.n_waiting)
         metrics.gauge("batches", "Batches predicted so far", lambda: predictor.batches.total())
         metrics.gauge("batch_texts", "Texts predicted so far", lambda: sum(predictor.batches.elements()))
-        metrics.gauge("model_failures", "Failures of the model so far", lambda: predictor.n_failures)
-        metrics.gauge("ready", "1 where predictions can be expected", lambda: predictor.problem() is None)
+        metrics.gauge("model_failures", "Model failures so far", lambda: predictor.n_failures)
+        metrics.gauge("ready", "1 if the model can predict", lambda: predictor.problem() is None)
     return metrics
 
 
 def make_config(app: FastAPI, *, proxies: Collection[str] = ()) -> uvicorn.Config:
-    """Return the settings of the server: its bounds on connections, and which proxies name clients."""
+    """Return the settings of the server: connection limits and trusted proxies."""
     return uvicorn.Config(
         app,
         http=app.state.connections.protocol(),
@@ -150,8 +150,8 @@ def make_config(app: FastAPI, *, proxies: Collection[str] = ()) -> uvicorn.Confi
 
 
 def run_app(app: FastAPI, place: socket, *, proxies: Collection[str] = ()) -> None:
-    """Serve at a socket that listens, until interrupted."""
-    app.state.workers.small.start()  # so that the first dataset need not wait for it
+    """Serve on a listening socket, until interrupted."""
+    app.state.workers.small.start()  # so that the first dataset does not wait for it
     uvicorn.Server(make_config(app, proxies=proxies)).run(sockets=[place])
 
 

@@ -1,4 +1,4 @@
-"""Predict for many requests at once: texts that wait share batches, in turn between clients."""
+"""Batched prediction: queued texts of different requests share batches, with fair scheduling between clients."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from setaug.predictions import Prediction
 from setaug.web.limits import Budget, Limits, Refusal, too_busy
 
 _LONG = 2000
-"""Texts of more characters share no batch with shorter ones, which would have to be padded."""
+"""Longer texts do not share a batch with shorter ones, which would have to be padded."""
 _LONG_COST = 8
 _log = logging.getLogger("setaug.web")
 
@@ -30,16 +30,16 @@ class _Job:
     result: "asyncio.Future[list[Prediction]]" = field(repr=False)
     found: list[Prediction] = field(default_factory=list)
     n_taken: int = 0
-    """Texts that were put into batches so far."""
+    """Number of texts assigned to batches so far."""
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What jobs have in common that share a batch."""
+        """Jobs with the same key can share a batch."""
         return (*sorted(self.options.items()), max(map(len, self.texts)) > _LONG)
 
     @property
     def cost(self) -> int:
-        """Sequences that the model writes for one text; a long one counts as several."""
+        """Sequences that the model generates per text; a long text counts as several."""
         n_each = getattr(self.options.get("ask"), "n", self.options.get("samples") or 1)
         return max(1, n_each) * (_LONG_COST if self.kind[-1] else 1)
 
@@ -71,23 +71,23 @@ class Predictor:
         self._waiting = Budget(limits.waiting_texts, limits.share(limits.waiting_texts))
         self._queues: dict[str, list[_Job]] = {}
         self._spent: dict[str, float] = {}
-        """Seconds of the model that each address has had; those that wait for nothing are forgotten once in line."""
+        """Model seconds used by each address; addresses without queued texts are forgotten once others catch up."""
         self._clock = 0.0
-        """What the address had whose turn it was last: no address saves up time."""
+        """The model seconds of the address that was served last: idle addresses do not accumulate credit."""
         self._has_jobs = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         self._busy_since: float | None = None
         self.batches: Counter[int] = Counter()
-        """How many batches there were of each size."""
+        """The number of batches by size."""
         self.n_failures = 0
 
     @property
     def n_waiting(self) -> int:
-        """Texts that wait or are being worked on."""
+        """The number of queued and running texts."""
         return self._waiting.taken
 
     def problem(self) -> str | None:
-        """Return why no prediction can be expected at the moment, or None."""
+        """Return why the model cannot predict at the moment, or None."""
         if self._worker is None or self._worker.done():
             return "the predictor does not run."
         busy = 0.0 if self._busy_since is None else time.monotonic() - self._busy_since
@@ -96,7 +96,7 @@ class Predictor:
         )
 
     async def predict(self, texts: Sequence[str], options: Mapping[str, Any], address: str = "") -> list[Prediction]:
-        """Wait for the sets of these texts; whoever stops waiting takes them out of the queue."""
+        """Predict the sets of texts; if the caller is cancelled, they are removed from the queue."""
         try:
             self._waiting.take(address, len(texts))
         except Refusal:
@@ -117,11 +117,11 @@ class Predictor:
             self._forget(job)
 
     def start(self) -> None:
-        """Start to work, in a task."""
+        """Start the worker task."""
         self._worker = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Stop to work."""
+        """Stop the worker task."""
         if self._worker is not None:
             self._worker.cancel()
             with suppress(asyncio.CancelledError):
@@ -137,7 +137,7 @@ class Predictor:
                     self._has_jobs.clear()
             except Exception:
                 self.n_failures += 1
-                _log.exception("the predictor failed and goes on")
+                _log.exception("the predictor failed and continues")
                 await asyncio.sleep(0.1)
 
     def _forget(self, job: _Job) -> None:
@@ -148,7 +148,7 @@ class Predictor:
                 del self._queues[job.address]
 
     def _next_batch(self) -> list[_Part]:
-        """Take texts of the address whose turn it is, and of others that ask for the same, one each in turn."""
+        """Return a batch: texts of the next address, and of others with the same key, one each in turn."""
         if not self._queues:
             return []
         turns = sorted(self._queues, key=self._spent.__getitem__)
@@ -174,7 +174,7 @@ class Predictor:
         return part
 
     async def _answer(self, batch: Sequence[_Part]) -> None:
-        batch = [part for part in batch if not part.job.result.done()]  # of those who still wait
+        batch = [part for part in batch if not part.job.result.done()]  # whose clients still wait
         if not batch:
             return
         texts = [text for part in batch for text in part.texts]
@@ -209,7 +209,7 @@ class Predictor:
 
 
 def _call(model: Any, texts: list[str], options: Mapping[str, Any]) -> tuple[list[Prediction], BaseException | None]:
-    """Return predictions, or the error; an extension module may raise what is no `Exception`."""
+    """Return predictions, or the error; an extension module may raise a `BaseException`."""
     try:
         found = list(model.predict(texts, **options))
         if len(found) != len(texts):

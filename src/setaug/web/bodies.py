@@ -1,4 +1,4 @@
-"""What a request sends: how much, how fast, and whether its client is still there."""
+"""Limits on request bodies: size, rate, and whether the client is still connected."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from setaug.web.limits import Budget, Limits, Refusal
 
 UPLOAD = "/api/datasets"
-"""The path of uploads, which go to disk and not into memory."""
+"""The path of uploads, which are written to disk and not kept in memory."""
 _REST_SECONDS = 10
-"""Time for the rest of a body that is refused: many programs read an answer only when they have sent everything."""
+"""Seconds to read the rest of a rejected body: many clients read a response only after they have sent everything."""
 
 
 class Bodies:
-    """Refuse bodies that are too large, too slow or too many at once; stop work for clients that have left.
+    """Reject bodies that are too large, too slow or too many at once; cancel work for disconnected clients.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Bodies:
         self._uploads = Budget(limits.uploads, limits.share(limits.uploads, 4))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, within these bounds."""
+        """Pass a request on, within these limits."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -62,7 +62,7 @@ class Bodies:
             finally:
                 watcher.cancel()
                 body.give_back()
-        if body.refusal is not None:  # the app may have made another error of it
+        if body.refusal is not None:  # the app may have converted it into another error
             raise body.refusal
         if body.is_gone.is_set():
             raise ClientDisconnect
@@ -86,7 +86,7 @@ class _Body:
             self._is_whole.set()
 
     def check_length(self) -> None:
-        """Refuse a body whose length is known to be too large."""
+        """Reject a body whose declared length is too large."""
         value = self._headers.get("content-length", "0")
         self._check(int(value) if value.isdecimal() else 0)
 
@@ -95,7 +95,7 @@ class _Body:
             raise Refusal(413, f"the body is too large; the limit is {self._limit:,} bytes.")
 
     async def receive(self) -> Message:
-        """Return the next part; after the last one, wait until the client leaves."""
+        """Return the next part; after the last one, wait until the client disconnects."""
         is_first, self._is_first = self._is_first, False
         if self._is_whole.is_set():
             if is_first:
@@ -127,12 +127,12 @@ class _Body:
             self._n_taken += n_bytes
 
     def give_back(self) -> None:
-        """Count the body as gone from memory."""
+        """Release the memory of the body from the budget."""
         if self._memory is not None:
             self._memory.give_back(self.address, self._n_taken)
 
     async def watch(self, work: CancelScope) -> None:
-        """Cancel the work when the client leaves without having been answered."""
+        """Cancel the work if the client disconnects before the response."""
         await self._is_whole.wait()
         while not self.is_gone.is_set() and (await self._receive())["type"] != "http.disconnect":
             pass
@@ -141,7 +141,7 @@ class _Body:
             work.cancel()
 
     async def skip_rest(self) -> None:
-        """Read what is still coming, for a while, unless the client waits for permission to send it."""
+        """Read the rest of the body, for a while, unless the client waits for permission to send it."""
         is_late = self.refusal is not None and self.refusal.status == 408
         if is_late or "expect" in self._headers:
             return
@@ -155,12 +155,12 @@ class _Body:
 
 
 def address_of(scope: Scope) -> str:
-    """Return the address of a client; of IPv6, the network, as one client may have all of it."""
+    """Return the address of a client; for IPv6 the network, because one client may own all of it."""
     return network_of(scope["client"][0] if scope.get("client") else "")
 
 
 def network_of(address: str) -> str:
-    """Return an IPv4 address as it is, and the first half of an IPv6 address.
+    """Return an IPv4 address unchanged, and the first half of an IPv6 address.
 
     Examples
     --------

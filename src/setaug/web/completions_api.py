@@ -1,4 +1,4 @@
-"""OpenAI's completions with sets: the requests that vLLM takes with setaug's logits processor, for one model."""
+"""OpenAI-compatible completions with sets: the requests of vLLM with setaug's logits processor, for one model."""
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -27,7 +27,7 @@ Value = Text | int | float
 
 
 class _Question(BaseModel):
-    """What both kinds of completion take; other fields of OpenAI's are ignored, as other servers do."""
+    """The common parameters of completions; other OpenAI fields are ignored, as by other servers."""
 
     model_config = ConfigDict(extra="ignore")
     model: Text | None = None
@@ -43,7 +43,7 @@ class _Question(BaseModel):
     )
 
     def ask(self, *, is_chat: bool) -> Ask:
-        """Return how to complete; raise a `Refusal` for bad parameters of the set."""
+        """Return the completion parameters; raise a `Refusal` if a set parameter is invalid."""
         try:
             sets = SetRequest.read(self.vllm_xargs)
         except ValueError as error:
@@ -77,7 +77,7 @@ class TextQuestion(_Question):
 
 
 class ProblemContent(BaseModel):
-    """Why a request was refused."""
+    """Why a request was rejected."""
 
     message: str
     type: str
@@ -86,16 +86,16 @@ class ProblemContent(BaseModel):
 
 
 class Problems(BaseModel):
-    """Why a request was refused, as OpenAI writes it."""
+    """Why a request was rejected, in OpenAI's format."""
 
     error: ProblemContent
 
 
 class _Route(APIRoute):
-    """A route that refuses as OpenAI does: the sentence is the message of an error."""
+    """A route with errors in OpenAI's format."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the request handler."""
         handle = super().get_route_handler()
 
         async def answer(request: Request) -> Response:
@@ -165,7 +165,7 @@ class CompletionsApi:
         if question.model not in (None, self._name):
             raise Refusal(404, f"unknown model {question.model!r}; this server has {self._name!r}.")
         if len(prompts) * ask.n > self._limits.texts:
-            raise Refusal(400, f"prompt: at most {self._limits.texts} answers in one request.")
+            raise Refusal(400, f"prompt: at most {self._limits.texts} answers per request.")
         if any(len(prompt) > self._limits.text_length for prompt in prompts):
             raise Refusal(400, f"prompt: at most {self._limits.text_length:,} characters each.")
         found: Any = await self._predictor.predict(prompts, {"ask": ask}, address_of(request.scope))

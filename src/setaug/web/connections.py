@@ -19,9 +19,9 @@ from setaug.web.bodies import network_of
 from setaug.web.limits import Limits, too_busy
 
 _REFUSED_AT_ONCE = 32
-"""Connections over the bound that still get an answer; further ones are closed."""
+"""Connections above the limit that still get a response; further ones are closed."""
 _DRAINED = 48 << 10
-"""At least so much was read by the client when asyncio resumes writing: the difference of its two water marks."""
+"""Bytes that a client has read at least when asyncio resumes writing: the difference of its two watermarks."""
 
 
 class Connections:
@@ -46,7 +46,7 @@ class Connections:
         return type("BoundedProtocol", (BoundedProtocol,), {"bounds": self})
 
     def add(self, connection: "BoundedProtocol") -> bool:
-        """Count a connection in, if there is room for it."""
+        """Register a connection, if the limits allow it."""
         address, limits = connection.address, self.limits
         is_bound = limits.per_address and address not in self._proxies
         if is_bound and self._open[address] >= limits.per_address and not self._make_room(address):
@@ -64,11 +64,11 @@ class Connections:
         return oldest is not None
 
     def is_heard(self, connection: "BoundedProtocol") -> None:
-        """Note that a connection has sent the head of a request."""
+        """Record that a connection has sent the headers of a request."""
         self._silent.pop(connection, None)
 
     def remove(self, address: str, connection: "BoundedProtocol") -> None:
-        """Count a connection out."""
+        """Unregister a connection."""
         self._silent.pop(connection, None)
         self._open[address] -= 1
         if not self._open[address]:
@@ -76,12 +76,12 @@ class Connections:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 of uvicorn, with time-outs for heads and for slow readers."""
+    """uvicorn's HTTP/1.1 protocol, with timeouts for headers and for slow readers."""
 
     bounds: ClassVar[Connections]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection; answer 503 where there are too many."""
+        """Register the connection; respond with 503 if there are too many."""
         super().connection_made(transport)
         limits = self.bounds.limits
         self.address = network_of(self.client[0] if self.client else "")
@@ -99,14 +99,14 @@ class BoundedProtocol(H11Protocol):
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Unregister the connection."""
         self._stop_head_timer()
         self._stop_read_timer()
         self._count_out()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Start to wait for a head, or end it."""
+        """Start or stop the timeout for headers."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_head_timer()
@@ -115,19 +115,19 @@ class BoundedProtocol(H11Protocol):
             self._start_head_timer()
 
     def on_response_complete(self) -> None:
-        """Forgive a slow reader who has read everything."""
+        """Reset the timeout of a slow reader that has read everything."""
         self._credit = self.bounds.limits.body_seconds
         self._stop_head_timer()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Wait for a client to read, as long as it has credit."""
+        """Wait for a client to read, until its timeout."""
         super().pause_writing()
         self._paused_at = self.loop.time()
         self._read_timer = self.loop.call_later(self._credit, self.cut)
 
     def resume_writing(self) -> None:
-        """Credit a reader for what it read."""
+        """Extend the timeout of a reader by the bytes that it has read."""
         super().resume_writing()
         self._stop_read_timer()
         limits = self.bounds.limits
@@ -135,16 +135,16 @@ class BoundedProtocol(H11Protocol):
         self._credit = max(0.0, min(limits.body_seconds, left + _DRAINED / limits.min_rate))
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection, also where its client does not read the last answer."""
+        """Close an idle connection, even if its client does not read the last response."""
         super().timeout_keep_alive_handler()
         self.loop.call_later(self.bounds.limits.body_seconds, self.transport.abort)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse in JSON what is no HTTP."""
-        self._close_with(400, "this is no valid HTTP request.")
+        """Reject invalid HTTP with a JSON response."""
+        self._close_with(400, "invalid HTTP request.")
 
     def cut(self) -> None:
-        """Close the connection at once; the system drops what it has not sent."""
+        """Abort the connection; unsent data is dropped."""
         self.bounds.n_cut += 1
         self._count_out()
         own: socket.socket = self.transport.get_extra_info("socket")
@@ -173,10 +173,10 @@ class BoundedProtocol(H11Protocol):
 
     def _end_late(self) -> None:
         self.bounds.n_cut += 1
-        self._close_with(408, "the head of the request came too slowly.")
+        self._close_with(408, "the request headers were sent too slowly.")
 
     def _close_with(self, status: int, sentence: str) -> None:
-        """Answer without a request, unless an answer is being sent, and close."""
+        """Send a response without a request, unless one is being sent, and close."""
         if self.cycle is None or self.cycle.response_complete:
             self.transport.write(_raw(status, sentence))
         self.transport.close()

@@ -1,4 +1,4 @@
-"""The folder of a running server, where uploads and downloads are kept."""
+"""The folder of a running server, for uploads and downloads."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ _PREFIX = "setaug-serve-"
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """Make a temporary folder, locked for as long as the server runs; remove those of servers that were killed."""
+    """Create a temporary folder, locked while the server runs; remove the folders of killed servers."""
     base = Path(tempfile.gettempdir())
     for left in base.glob(f"{_PREFIX}*"):
         _remove_unlocked(left)
@@ -36,7 +36,7 @@ def _remove_unlocked(folder: Path) -> None:
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder of ours, unless a process has; the lock ends with the process."""
+    """Lock a server folder unless another process holds the lock; the lock ends with the process."""
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

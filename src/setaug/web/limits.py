@@ -1,4 +1,4 @@
-"""The bounds of a server, and how it refuses what exceeds them."""
+"""The limits of a server, and how it rejects requests that exceed them."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -13,64 +13,64 @@ from starlette.responses import JSONResponse
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Bounds on what clients may ask for. Of what clients share, one address gets a part."""
+    """Limits for clients. Of each shared resource, one address gets only a part."""
 
     connections: int = 512
     """Open connections."""
     per_address: int = 64
-    """Open connections of one address; 0 takes this bound and all shares of an address away."""
+    """Open connections per address; 0 disables all per-address limits."""
     head_seconds: float = 10.0
-    """Time for the head of a request to arrive."""
+    """Seconds for the headers of a request to arrive."""
     body_seconds: float = 20.0
-    """Time for a body to begin, or for an answer to be read, beyond what `min_rate` allows."""
+    """Seconds for a body to begin, or for a response to be read, in addition to what `min_rate` allows."""
     min_rate: int = 64 << 10
-    """Bytes a second below which an upload or a download is cut."""
+    """Bytes per second below which an upload or a download is aborted."""
     body_bytes: int = 1 << 20
-    """The largest body of a request that is no upload."""
+    """Maximum size of a request body, except for uploads."""
     bodies_bytes: int = 64 << 20
-    """Such bodies in memory, in all; of one address, half."""
+    """Total size of such bodies in memory; per address, half of it."""
     upload_bytes: int = 50 << 20
-    """The largest upload."""
+    """Maximum size of an upload."""
     uploads: int = 8
-    """Uploads under way; of one address, a quarter."""
+    """Concurrent uploads; per address, a quarter."""
     datasets: int = 16
-    """Datasets held; the least recently used one is removed."""
+    """Stored datasets; the least recently used one is evicted."""
     held_bytes: int = 200 << 20
     """Their files on disk."""
     held_memory: int = 512 << 20
-    """Their texts and labels in memory; of one upload, half of it."""
+    """Their texts and labels in memory; per upload, half of it."""
     line_bytes: int = 1 << 20
-    """The longest line of an upload."""
+    """Maximum length of a line in an upload."""
     labels_per_set: int = 256
-    """Labels of one set of an upload."""
+    """Labels per set in an upload."""
     label_pairs: int = 4_000_000
-    """Pairs of labels, over all sets of an upload."""
+    """Label pairs over all sets of an upload."""
     texts: int = 64
-    """Texts in one request."""
+    """Texts per request."""
     text_length: int = 20_000
-    """Characters of a text."""
+    """Characters per text."""
     waiting_texts: int = 256
-    """Texts that wait for the model; of one address, half."""
+    """Texts queued for the model; per address, half."""
     batch_size: int = 32
-    """Sequences that the model writes at once."""
+    """Sequences per batch of the model."""
     predict_seconds: float = 60.0
-    """Time that a request waits for the model."""
+    """Seconds that a request waits for the model."""
     small_bytes: int = 2 << 20
-    """The largest dataset, in bytes on disk and in memory, that is small: these do not wait for large ones."""
+    """Maximum bytes, on disk and in memory, of a small dataset; small ones do not wait for large ones."""
     waiting: int = 32
-    """Requests that wait: for answers about small datasets, about large ones, and for slow answers."""
+    """Queued requests: about small datasets, about large ones, and slow requests, each."""
     downloads: int = 4
-    """Files of training pairs that are made or sent; of one address, a quarter."""
+    """Concurrent downloads of training pairs; per address, a quarter."""
     download_bytes: int = 256 << 20
-    """The largest of them."""
+    """Maximum size of a download."""
 
     def share(self, total: int, parts: int = 2) -> int:
-        """Return how much of a total one address may take."""
+        """Return the share of a total that one address may use."""
         return max(1, total // parts) if self.per_address else total
 
 
-class Refusal(Exception):  # noqa: N818 - it is no error of ours
-    """A request that is refused, with a status and a sentence."""
+class Refusal(Exception):  # noqa: N818 - it is not an error of the server
+    """A rejected request, with a status and a message."""
 
     def __init__(self, status: int, sentence: str, *, headers: dict[str, str] | None = None, id: str = "") -> None:  # noqa: A002
         self.status, self.sentence, self.headers, self.id = status, sentence, headers or {}, id
@@ -80,7 +80,7 @@ class Refusal(Exception):  # noqa: N818 - it is no error of ours
         return partial(type(self), headers=self.headers, id=self.id), (self.status, self.sentence)
 
     def response(self) -> JSONResponse:
-        """Return it as JSON; a failure has the id under which it is logged."""
+        """Return it as JSON; an internal error has the id under which it is logged."""
         return JSONResponse({"error": self.sentence} | ({"id": self.id} if self.id else {}), self.status, self.headers)
 
 
@@ -90,7 +90,7 @@ def too_busy(sentence: str = "the server is busy; try again later.") -> Refusal:
 
 
 class Budget:
-    """Something that clients share: slots, bytes or texts. No address takes more than its share."""
+    """A shared resource: slots, bytes or texts. No address gets more than its share."""
 
     def __init__(self, total: int, share: int) -> None:
         self._total, self._share = total, share
@@ -98,24 +98,24 @@ class Budget:
 
     @property
     def taken(self) -> int:
-        """How much is in use."""
+        """The amount in use."""
         return self._taken.total()
 
     def take(self, address: str, n: int = 1) -> None:
-        """Take some, or raise a `Refusal`."""
+        """Acquire an amount, or raise a `Refusal`."""
         if self.taken + n > self._total or self._taken[address] + n > self._share:
             raise too_busy()
         self._taken[address] += n
 
     def give_back(self, address: str, n: int = 1) -> None:
-        """Release some of the budget."""
+        """Release an amount."""
         self._taken[address] -= n
         if not self._taken[address]:
             del self._taken[address]
 
     @contextmanager
     def taking(self, address: str, n: int = 1) -> Iterator[None]:
-        """Take some for the duration of a context."""
+        """Acquire an amount for the duration of a context."""
         self.take(address, n)
         try:
             yield
@@ -124,7 +124,7 @@ class Budget:
 
 
 class Gate:
-    """One place to work at. One request of each address is in line, its others wait behind it."""
+    """A fair lock: one request of each address is in the queue, its others wait behind it."""
 
     def __init__(self, limits: Limits) -> None:
         self._line = Lock()
@@ -133,12 +133,12 @@ class Gate:
 
     @property
     def waiting(self) -> int:
-        """How many work or wait."""
+        """The number of running and queued requests."""
         return self._places.taken
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[None]:
-        """Wait for the place, or raise a `Refusal` if too many do."""
+        """Wait for the lock, or raise a `Refusal` if the queue is full."""
         with self._places.taking(address):
             own = self._own.setdefault(address, Lock())
             try:

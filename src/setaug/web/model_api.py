@@ -1,4 +1,4 @@
-"""What can be asked of a model: the sets of texts."""
+"""The API of a model: prediction of sets."""
 
 from dataclasses import replace
 from typing import Annotated, Any
@@ -14,13 +14,13 @@ from setaug.web.schemas import Predictions, Text, problems
 
 
 class PredictQuestion(BaseModel):
-    """Texts to predict the sets of."""
+    """Texts whose sets to predict."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     texts: Annotated[list[Text], Field(min_length=1)]
-    constrained: bool = Field(True, description="whether the model writes nothing but sets")
-    samples: int = Field(0, ge=0, le=32, description="sets to draw and vote over, for probabilities")
-    size_is: int | None = Field(None, ge=0, le=100, description="ask for sets of this size")
+    constrained: bool = Field(True, description="whether to constrain the output to sets")
+    samples: int = Field(0, ge=0, le=32, description="number of sets to sample and vote over, for probabilities")
+    size_is: int | None = Field(None, ge=0, le=100, description="force this size for every set")
 
 
 class ModelApi:
@@ -41,7 +41,7 @@ class ModelApi:
         if self._predictor is None:
             raise Refusal(404, "no model is loaded; start the server with a model folder.")
         if len(question.texts) > self._limits.texts:
-            raise Refusal(422, f"texts: at most {self._limits.texts} in one request.")
+            raise Refusal(422, f"texts: at most {self._limits.texts} per request.")
         if any(len(text) > self._limits.text_length for text in question.texts):
             raise Refusal(422, f"texts: at most {self._limits.text_length:,} characters each.")
         options = _options(question, self._predictor.model)
@@ -50,13 +50,13 @@ class ModelApi:
 
 
 def _options(question: PredictQuestion, model: Any) -> dict[str, Any]:
-    """Return the options for a model, or raise a `Refusal` if it has no such choice."""
+    """Return the options for a model, or raise a `Refusal` if it does not support them."""
     chosen = {name: value for name in ("samples", "size_is") if (value := getattr(question, name)) is not None}
     if not question.samples:
         del chosen["samples"]
     kind = getattr(model, "kind", "generator")
     if chosen and kind != "generator":
-        raise Refusal(422, f"{', '.join(chosen)}: not possible with a {kind}.")
+        raise Refusal(422, f"{', '.join(chosen)}: not supported by a {kind}.")
     decoding = getattr(model, "decoding", None)
     if decoding is None:  # only of models that write sets; set search can be constrained, too
         return {"constrained": question.constrained} if hasattr(model, "constrained") else {}

@@ -1,4 +1,4 @@
-"""One log line for each request, an id for each failure, and metrics in the format of Prometheus."""
+"""One log line per request, an id per internal error, and Prometheus metrics."""
 
 import logging
 import sys
@@ -21,11 +21,11 @@ from setaug.web.limits import Refusal
 LOG = logging.getLogger("setaug.web")
 _METHODS = frozenset({"GET", "POST"})
 CLIENT_LEFT = 499
-"""The status in logs and metrics of a request whose client left before the answer."""
+"""The status in logs and metrics of a request whose client disconnected before the response."""
 
 
 class Metrics:
-    """What the server counts."""
+    """The metrics of the server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -36,22 +36,22 @@ class Metrics:
         self.seconds = Histogram("setaug_request_seconds", "Time to answer", ["route"], registry=self.registry)
 
     def gauge(self, name: str, meaning: str, value: Callable[[], float]) -> None:
-        """Add a number that is looked up when it is asked for."""
+        """Add a metric whose value is computed on each scrape."""
         Gauge(f"setaug_{name}", meaning, registry=self.registry).set_function(value)
 
     def response(self) -> Response:
-        """Return all numbers as text."""
+        """Return all metrics as text."""
         return Response(generate_latest(self.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 class Monitor:
-    """Log and count requests; turn what fails into an answer with the id under which it is logged."""
+    """Log and count requests; convert exceptions into responses with the id under which they are logged."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; ``HEAD`` as ``GET``, of which the server sends the head alone."""
+        """Pass a request on; ``HEAD`` as ``GET``, for which the server sends only the headers."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -72,14 +72,14 @@ class Monitor:
             status = CLIENT_LEFT
         except Exception as error:
             LOG.error("the server failed", exc_info=error, extra={"id": key})
-            if not status:  # otherwise it is too late for another answer, and the connection is closed
+            if not status:  # otherwise the response has started, and the connection is closed
                 refusal = Refusal(500, f"the server failed: {type(error).__name__}.", id=key)
                 await refusal.response()(scope, receive, noted)
         finally:
             self._note(inner, status or CLIENT_LEFT, n_bytes, time.perf_counter() - start, key)
 
     def _note(self, scope: Scope, status: int, n_bytes: int, seconds: float, key: str) -> None:
-        route = getattr(scope.get("endpoint"), "__name__", "other")  # never what a client wrote
+        route = getattr(scope.get("endpoint"), "__name__", "other")  # never text from a client
         method = scope["method"] if scope["method"] in _METHODS else "other"
         self._metrics.requests.labels(method, route, str(status)).inc()
         self._metrics.seconds.labels(route).observe(seconds)
@@ -120,7 +120,7 @@ class _Text(logging.Formatter):
 
 
 def log_to_stderr(style: Literal["text", "json"]) -> None:
-    """Write what happens to standard error."""
+    """Log to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     text = _Text("%(asctime)s %(levelname)s %(message)s%(shown_id)s")
     handler.setFormatter(_Json() if style == "json" else text)

@@ -1,4 +1,4 @@
-"""JSON with numbers of any kind."""
+"""JSON responses, with support for numpy numbers."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ from fastapi import Response
 
 
 def reply(content: Any) -> Response:
-    """Return content as an answer in JSON."""
+    """Return content as a JSON response."""
     return Response(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), media_type="application/json")

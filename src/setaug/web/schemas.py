@@ -1,4 +1,4 @@
-"""The requests and answers of the API, as its description has them. Answers are written without these classes."""
+"""Schemas of requests and responses, for the API description. Responses are written without these classes."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -16,18 +16,18 @@ def _check_unicode(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_check_unicode)]
-"""A string of whole characters: JSON can also spell halves of them, which tokenizers refuse."""
+"""A string without lone surrogates: JSON allows them, but tokenizers reject them."""
 
 
 class Problem(BaseModel):
-    """Why a request was refused; of a failure, the id in the log."""
+    """Why a request was rejected; for an internal error, also the id in the log."""
 
     error: str
     id: str | None = None
 
 
 class Joined(BaseModel):
-    """A label that looks like several, and the separator between them; ``[`` for a list as text."""
+    """A label that looks like several labels in one, and their separator; ``[`` for a list as text."""
 
     label: str
     separator: str
@@ -42,7 +42,7 @@ class About(BaseModel):
     n_examples: int
     fields: dict[str, str]
     joined: Joined | None
-    """Given if most labels look like several in one."""
+    """Set if most labels look like several labels in one."""
 
 
 class Model(BaseModel):
@@ -53,7 +53,7 @@ class Model(BaseModel):
 
 
 class Health(BaseModel):
-    """The state of the server, and what it serves."""
+    """The state of the server, its dataset and its model."""
 
     status: Literal["ok", "failing"]
     version: str
@@ -61,7 +61,7 @@ class Health(BaseModel):
     dataset: About | None
     limits: dict[str, float]
     choices: dict[str, list[str]]
-    """Values of the parameters that take a name."""
+    """Allowed values of named parameters."""
 
 
 class Status(BaseModel):
@@ -71,7 +71,7 @@ class Status(BaseModel):
 
 
 class Statistics(BaseModel):
-    """What ``setaug inspect --json`` prints."""
+    """The output of ``setaug inspect --json``."""
 
     model_config = ConfigDict(extra="allow")
     n_sets: int
@@ -83,31 +83,31 @@ class Statistics(BaseModel):
     diagnosis: dict[str, Any] | None
     """The scores of the orderings, and ``advice`` with its ``sentences``."""
     command: str | None
-    """The command that trains by the advice."""
+    """The training command of the advice."""
 
 
 class Label(BaseModel):
-    """A label, and how many sets have it."""
+    """A label, and the number of sets that contain it."""
 
     label: str
     count: int
 
 
 class Labels(BaseModel):
-    """Labels, and how many there are in all."""
+    """Labels, and their total number."""
 
     n: int
     labels: list[Label]
 
 
 class Typed(BaseModel):
-    """Labels of a text, each with the number of sets that contain it: 0 if it is unknown."""
+    """Labels of a text, each with the number of sets that contain it; 0 if it is unknown."""
 
     labels: list[Label]
 
 
 class Edge(BaseModel):
-    """One label is written before another, with the counts that decide it."""
+    """An edge: one label is written before another, with the counts that decide it."""
 
     before: str
     after: str
@@ -117,7 +117,7 @@ class Edge(BaseModel):
 
 
 class Graph(BaseModel):
-    """Labels, the edges between them, and a picture."""
+    """Labels, the edges between them, and an image."""
 
     labels: list[str]
     edges: list[Edge]
@@ -125,7 +125,7 @@ class Graph(BaseModel):
 
 
 class Orders(Graph):
-    """The graph of a set and some of its orders; their number is a string, as it may be huge."""
+    """The graph of a set and some of its orders; their number is a string, because it may be huge."""
 
     n_orders: str | None
     log2_orders: float | None
@@ -134,7 +134,7 @@ class Orders(Graph):
 
 
 class Example(BaseModel):
-    """An example; its text is cut at 2,000 characters."""
+    """An example; its text is truncated to 2,000 characters."""
 
     index: int
     text: str
@@ -142,14 +142,14 @@ class Example(BaseModel):
 
 
 class Examples(BaseModel):
-    """Examples, and how many there are in all."""
+    """Examples, and their total number."""
 
     n: int
     examples: list[Example]
 
 
 class Prediction(BaseModel):
-    """A predicted set, with its evidence."""
+    """A predicted set, with its probabilities."""
 
     model_config = ConfigDict(extra="allow")
     labels: list[str]
@@ -162,5 +162,5 @@ class Predictions(BaseModel):
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the descriptions of refusals that a request may meet."""
+    """Return the descriptions of the errors of a request."""
     return {status: {"model": Problem} for status in sorted({401, 403, 408, 413, 415, 422, *statuses})}

@@ -1,1 +1,1 @@
-"""Rows as bytes: found in blocks of JSON lines, numbered, and written as pairs, compiled or in plain Python."""
+"""Rows as bytes: located in blocks of JSON lines, numbered, and written as pairs, compiled or in pure Python."""

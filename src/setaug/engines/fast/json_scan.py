@@ -18,7 +18,7 @@ HIGH_BITS = np.uint64(0x8080808080808080)
 QUOTES, BACKSLASHES, SPACES = ONES * np.uint64(0x22), ONES * np.uint64(0x5C), ONES * np.uint64(0x20)
 LOW_BYTE, EIGHT = np.uint64(0xFF), np.uint64(8)
 MOST_DIGITS = 200
-"""A parser may refuse a number with more digits before the point, or with a three-digit exponent."""
+"""A parser may reject a number with more digits before the point, or with a three-digit exponent."""
 
 ID_MASK = 0xFFFFFFFF
 NOT_BLANK, PERHAPS_ESCAPED, PERHAPS_BLANK = 2, 1, 0
@@ -208,7 +208,7 @@ def skip_trusted(block, at, end):
         if byte == 91 or byte == 123:
             depth += 1
         elif depth == 0 and (byte == 44 or byte == 93 or byte == 125 or byte <= 32):
-            return at  # behind a number or a word
+            return at  # after a number or a word
         elif byte == 93 or byte == 125:
             depth -= 1
             if depth == 0:
@@ -592,7 +592,7 @@ def put(out, at, source, start, end):
 
 @njit(cache=True)
 def put_value(out, at, source, start, end):
-    """Copy a JSON value; a carriage return becomes a space, since some readers take it for a line end."""
+    """Copy a JSON value; a carriage return becomes a space, since some readers treat it as a line end."""
     for k in range(end - start):
         byte = source[start + k]
         out[at + k] = 32 if byte == 13 else byte

@@ -76,11 +76,11 @@ class LabelTable:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many sets hold each label, by number; zero for spellings that are not the plainest."""
+        """The number of sets that contain each label, by number; zero for non-canonical spellings."""
         return self._counts[: self._n_known]
 
     def merge_repeats(self, starts: NDArray[np.int64], ids: NDArray[np.int32]) -> int:
-        """Drop repeated labels of sets in place (`starts` tells what is left), count the others; give how many went."""
+        """Drop duplicate labels of sets in place (updating `starts`), count the others; return the number dropped."""
         n_sets = len(starts) - 1
         if self._row + n_sets > _MAX_ROW:
             self._last_row[:] = -1
@@ -90,7 +90,7 @@ class LabelTable:
         return int(n_dropped)
 
     def number_sets(self, block: Block) -> tuple[SetBatch, int]:
-        """Count the labels of a block's rows; return the sets as numbers, and how many repeats were dropped."""
+        """Count the labels of a block's rows; return the sets as numbers, and the number of dropped duplicates."""
         ids = self.number(block.bytes, block.label_spans)
         n_dropped = self.merge_repeats(block.label_starts, ids)
         return SetBatch(block.label_starts, ids[: block.label_starts[-1]]), n_dropped
@@ -115,7 +115,7 @@ class LabelTable:
         return self._number[ids]
 
     def finish(self) -> None:
-        """Free what only serves to look labels up; none can be added afterwards."""
+        """Free the lookup table; no labels can be added afterwards."""
         self._slots = np.zeros(0, np.int64)
         self._number = self._last_row = np.zeros(0, np.int32)
 

@@ -1,4 +1,4 @@
-"""The loops of the JSON scan in plain Python, for small inputs: the same bytes, and nothing is compiled.
+"""The loops of the JSON scan in pure Python, for small inputs: the same output, without compilation.
 
 The functions have the same names and arguments as the compiled ones. `scan` declines each line at first, so that a
 parser decides whether it is valid; then only the positions of its fields are left to find.

@@ -1,4 +1,4 @@
-"""Whether the difference between two rows of a table is more than chance, over all seeds."""
+"""Significance tests of the difference between two rows of a table, over all seeds."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What stored outputs show beyond their scores: the commonest label, and ill-formed labels (section 4.3)."""
+"""Statistics of stored outputs: the most frequent label, and ill-formed labels (section 4.3)."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ OUTPUT_SCORES = ("commonest_first", "commonest", "ill_formed")
 
 
 def commonest_label(examples: Iterable[Example]) -> str:
-    """Return the label of most examples; of several, the first by name.
+    """Return the most frequent label; among ties, the first by name.
 
     Examples
     --------
@@ -25,9 +25,9 @@ def commonest_label(examples: Iterable[Example]) -> str:
 
 
 def score_outputs(predictions: Sequence[Prediction], dataset: Dataset) -> dict[str, float | None]:
-    """Return the share of outputs that begin with the commonest label, that have it, and that have an ill-formed one.
+    """Return the fractions of outputs that begin with the most frequent label, contain it, or have an ill-formed one.
 
-    A label is ill-formed if it is none of the dataset's; without a list of its labels, the last share is None.
+    A label is ill-formed if the dataset does not have it; without a list of its labels, the last fraction is None.
     """
     commonest = commonest_label(dataset.train)
     known = None if dataset.labels is None else frozenset(dataset.labels)

@@ -134,7 +134,7 @@ def _winners(found: DataResults) -> list[str]:
 
 
 def _details(experiment: Experiment, found: DataResults) -> Table:
-    """Return all scores that were measured of each row on a dataset, and the tests of differences."""
+    """Return all measured scores of each row on a dataset, and the tests of differences."""
     differences = found.differences()
     columns = [column for column in experiment.columns if any(one.values(column) for one in found.rows.values())]
     header = ["row", *(TITLES[column] for column in columns), "seeds"]
@@ -217,7 +217,7 @@ def _by_seed(found: DataResults, name: str) -> str:
 
 
 def describe_prompt(prompt: Mapping[str, Any]) -> str:
-    """Describe how a model is prompted in a few words.
+    """Describe in a few words how a model is prompted.
 
     Examples
     --------

@@ -308,7 +308,7 @@ class Trainings:
         return {"folder": self.model_folder(cell), "resume": True, "progress": False}
 
     def _prompt_options(self, cell: Cell) -> dict[str, Any]:
-        """Return where to store the answers of a language model, so that none is paid for twice."""
+        """Return where to cache the answers of a language model, so that none is paid for twice."""
         answers = self.folder / "answers" / f"{_short(training_key(cell))}.jsonl"
         return {"answers": answers, "tell": Teller(sys.stderr.write)} if "prompt" in cell else {}
 
@@ -348,7 +348,7 @@ def _as_now(cell: Cell) -> dict[str, Any]:
 
 
 def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
-    """Return what was chosen on dev data, or what prompting took."""
+    """Return what was tuned on dev data, or the statistics of prompting."""
     if "prompt" in cell:
         return {"asked": asdict(model.report_)}
     if cell["method"] == "classifier":

@@ -155,14 +155,14 @@ class SetMetricsCallback(TrainerCallback):
     ) -> None:
         self._examples = make_examples(examples)
         if not self._examples:
-            raise ValueError("there is nothing to generate for: no examples.")
+            raise ValueError("no examples to generate for.")
         self._tokenizer = tokenizer
         self._before, self._after = SetAugmenter(template=template).check().around_text
         self._is_chat = bool(tokenizer.chat_template) if is_chat is None else is_chat
         if self._is_chat and not tokenizer.chat_template:
-            raise ValueError("the tokenizer has no chat template; give it one, or leave out is_chat=True.")
+            raise ValueError("the tokenizer has no chat template; set one, or omit is_chat=True.")
         if system is not None and not self._is_chat:
-            raise ValueError("only a chat has a system message, and this is none; see is_chat.")
+            raise ValueError("a system message requires a chat; see is_chat.")
         self._format = PairFormat(is_chat=self._is_chat, system=system)
         self._codec = codec or SetCodec()
         self._labels = None if labels is None else list(dict.fromkeys(labels))

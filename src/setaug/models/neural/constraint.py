@@ -76,7 +76,7 @@ class SetConstraint(LogitsProcessor):
         self.start = start
         self.end = tokenizer.eos_token_id if end is None else end
         if self.end is None:
-            raise ValueError("the tokenizer has no token that ends a text; name one with end=.")
+            raise ValueError("the tokenizer has no end-of-sequence token; pass one as end=.")
         label_tokens = LabelTokens(tokenizer, self._form, before)
         self.labels: list[str] | None = None
         self.twins: dict[str, str] = {}
@@ -190,7 +190,7 @@ class SetConstraint(LogitsProcessor):
         kept: dict[str, dict[Tokens, str]] = {where: {} for where in written}
         for label, *each in zip(different, *written.values(), strict=True):
             if any(self.end in tokens for tokens in each):
-                raise ValueError(f"the label {label!r} holds the token that ends the output; leave it out.")
+                raise ValueError(f"the label {label!r} contains the end-of-sequence token; remove it.")
             places = list(zip(kept.values(), each, strict=True))
             twin = next((known[tokens] for known, tokens in places if tokens in known), None)
             if twin is not None:
@@ -207,7 +207,9 @@ class SetConstraint(LogitsProcessor):
         sizes = sorted(self.sizes.allowed)
         written = dict(zip(sizes, label_tokens.sizes(sizes), strict=True))
         if len(set(written.values())) < len(written):
-            raise ValueError("the tokenizer writes different sizes alike; use SetCodec(with_size=False) or sizes=.")
+            raise ValueError(
+                "the tokenizer maps different sizes to the same tokens; use SetCodec(with_size=False) or sizes=."
+            )
         return written
 
     def _check_marks(self) -> None:

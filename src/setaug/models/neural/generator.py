@@ -101,7 +101,7 @@ class SetGenerator(SetModel):
         self.augmenter.check()
         check_vocabulary(self.vocabulary)
         if self.one_order and self.training.fresh_orders:
-            raise ValueError("one order cannot be fresh in each epoch; random orders can.")
+            raise ValueError("fresh_orders requires sampled orders, but this method repeats a single order.")
         if self.training.objective == "closed" and self.vocabulary == "open":
             raise ValueError("the objective closed needs known labels, so vocabulary cannot be open.")
         if self.training.objective in DRAWN:
@@ -110,11 +110,13 @@ class SetGenerator(SetModel):
     def _check_draws(self, objective: str) -> None:
         """Raise unless orders are drawn independently and uniformly."""
         if self.one_order:
-            raise ValueError(f"the objective {objective} needs orders that are drawn, not one order again and again.")
+            raise ValueError(f"the objective {objective} requires sampled orders, not a single repeated order.")
         if self.augmenter.sampler != "uniform":
-            raise ValueError(f"the objective {objective} needs orders drawn uniformly, so sampler must be uniform.")
+            raise ValueError(
+                f"the objective {objective} requires uniformly sampled orders, so sampler must be uniform."
+            )
         if self.augmenter.distinct:
-            raise ValueError(f"the objective {objective} needs independent draws, so orders cannot be distinct.")
+            raise ValueError(f"the objective {objective} requires independent samples, so orders cannot be distinct.")
 
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         self.augmenter_ = fitted_copy(self.augmenter, self.statistics_)
@@ -319,7 +321,7 @@ class SetGenerator(SetModel):
         """Return the probability of each label and of each size for each text (rows)."""
         decoding = self._change(changes)
         if not self.network_.can_sum(decoding):
-            raise ValueError("such sets have no probabilities of all labels; ask for samples (samples=16, say).")
+            raise ValueError("these settings give no label probabilities; pass samples=16, for example.")
         texts, _ = make_texts(data, self.columns_)
         return self._probabilities(texts, decoding, None)
 
@@ -334,10 +336,10 @@ class SetGenerator(SetModel):
         """Calibrate the shares of samples on dev data, so that they are probabilities."""
         decoding = self._change(changes)
         if not decoding.samples:
-            raise ValueError("calibration is about the shares of samples; ask for some (samples=16, say).")
+            raise ValueError("calibration requires samples; pass samples=16, for example.")
         examples = make_examples(data, labels, self.columns_)
         if not examples:
-            raise DataError("the data to calibrate with is empty.")
+            raise DataError("the calibration data is empty.")
         self.calibration_ = None
         shares = [found.probabilities or {} for found in self.predict(examples, progress=progress, **changes)]
         self.calibration_ = Calibration.fit(shares, [example.labels for example in examples])
@@ -414,7 +416,7 @@ class SetGenerator(SetModel):
         self._check_fitted()
         examples = make_examples(data, None, self.columns_)
         if len(examples) != len(orders):
-            raise ValueError(f"there are {len(examples)} examples, and orders for {len(orders)}.")
+            raise ValueError(f"examples and orders must have the same length, got {len(examples)} and {len(orders)}.")
         given = [[tuple(order) for order in each] for each in orders]
         return [list(found) for found in make_score(self.network_, batch_size)(examples, given)]
 
@@ -436,7 +438,7 @@ class SetGenerator(SetModel):
         self.mixture_ = None if mixture is None else Mixture.from_dict(mixture)
         self.companion_ = TfidfClassifier.load(folder / COMPANION) if card.get("companion") else None
         if self.mixture_ is not None and len(self.mixture_.weights) != 1 + (self.companion_ is not None):
-            raise ValueError("it mixes other models than it holds")
+            raise ValueError("its mixture refers to models that it does not contain")
 
 
 def _as_prediction(

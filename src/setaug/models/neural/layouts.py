@@ -309,7 +309,7 @@ class Causal(Layout):
         left = self._places - self._n_around - self.max_target_length - _SPARE
         if left < 1:
             raise ModelError(
-                f"the model has places for {self._places} tokens, too few for the prompt and "
+                f"the model's maximum length of {self._places} tokens is too short for the prompt and "
                 f"max_target_length = {self.max_target_length}."
             )
         return min(self.max_source_length, left)

@@ -127,7 +127,7 @@ class SetModel(SetEstimator):
         examples, self.dev_ = self._split(examples) if given is None else (examples, given)
         dev_examples = self.dev_
         if self.training.patience and not dev_examples:
-            raise ValueError("patience needs dev data: without it there is no score to watch.")
+            raise ValueError("patience requires dev data: there is no score to monitor without it.")
         hashes = {"data": fingerprint(examples), "dev": fingerprint(dev_examples)}
         settings = {**self._settings(), **hashes, "processes": n_processes()}
         with ExitStack() as stack, quiet():
@@ -272,14 +272,14 @@ class SetModel(SetEstimator):
     def from_card(cls, folder: str | Path, card: dict[str, Any]) -> Self:
         """Read a model whose ``setaug.json`` has been read."""
         if card["kind"] != cls.kind:
-            raise ModelError(f"{folder} holds a model of the kind {card['kind']!r}, not {cls.kind!r}.")
+            raise ModelError(f"{folder} is a model of type {card['kind']!r}, not {cls.kind!r}.")
         try:
             with quiet():
                 return cls._from_settings(card["settings"])._load(Path(folder), card)
         except (ModelError, FileError, MissingExtraError):
             raise
         except Exception as error:  # whatever the values of somebody else's settings lead to
-            raise ModelError(f"{folder} is not what setaug writes ({type(error).__name__}: {error}).") from None
+            raise ModelError(f"{folder} is not a valid setaug model ({type(error).__name__}: {error}).") from None
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Self:
@@ -322,7 +322,9 @@ def _check_trackers(names: str | Sequence[str], folder: str | Path | None) -> li
         if not any(find_spec(package) for package in (name, f"{name}X")):  # tensorboardX does for tensorboard
             raise ModelError(f"reporting to {name} needs its package: pip install {name}")
     if "tensorboard" in trackers and folder is None and "TENSORBOARD_LOGGING_DIR" not in os.environ:
-        raise ValueError("report_to='tensorboard' writes files, so it needs a folder; give folder='run', say.")
+        raise ValueError(
+            "report_to='tensorboard' writes files, so it requires a folder; pass folder='run', for example."
+        )
     return trackers
 
 

@@ -50,8 +50,8 @@ def _kind(name: str, config: Any) -> Any:
         return AutoModelForSeq2SeqLM
     if _is_encoder(config) or type(config) not in AutoModelForCausalLM._model_mapping:
         raise ModelError(
-            f"{name} is neither an encoder-decoder nor a causal language model (it is of the kind "
-            f"{config.model_type!r}); BART and T5, GPT-2 and Llama and their like are."
+            f"{name} is neither an encoder-decoder nor a causal language model (its model_type is "
+            f"{config.model_type!r}); use BART, T5, GPT-2, Llama or similar models."
         )
     return AutoModelForCausalLM
 
@@ -86,7 +86,7 @@ def _settle(name: str, model: Any, tokenizer: Any) -> None:
         tokens = {"eos_token_id": end, "pad_token_id": pad}
     for kind, token in tokens.items():
         if token is None:
-            raise ModelError(f"{name} names no {kind}, without which it cannot be trained to write.")
+            raise ModelError(f"{name} defines no {kind}, which is required for generation.")
         setattr(config, kind, token)
     model.generation_config = GenerationConfig(**tokens, forced_bos_token_id=settings.forced_bos_token_id)
 
@@ -144,7 +144,7 @@ def _load(name: str, kind: Any, **options: Any) -> Any:
     folder = Path(name)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
-            raise ModelError(f"the folder {name} holds no model: config.json is missing.")
+            raise ModelError(f"the folder {name} is not a model: config.json is missing.")
         check_contents(folder)
         _check_config(folder / "config.json")
     elif folder.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
@@ -161,7 +161,7 @@ def _check_config(path: Path) -> None:
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from None
     if not isinstance(config, dict) or "model_type" not in config:
-        raise ModelError(f"{path} names no model_type, so it is no model of transformers.")
+        raise ModelError(f"{path} has no model_type, so it is not a transformers model.")
 
 
 def add_adapters(model: Any, rank: int) -> Any:

@@ -85,7 +85,7 @@ def scratch_generator(name: str, tokenizer: Any, *, max_length: int, seed: int) 
 def scratch_classifier(name: str, tokenizer: Any, labels: list[str], *, max_length: int, seed: int) -> Any:
     """Build the same with a head that scores each label."""
     if SHAPES[name].is_causal:
-        raise ModelError(f"{name} writes sets and cannot score labels; for a classifier take tiny or mini.")
+        raise ModelError(f"{name} is a causal model and cannot be a classifier; use tiny or mini.")
     names = dict(enumerate(labels))
     options = {"num_labels": len(labels), "id2label": names, "problem_type": "multi_label_classification"}
     with torch.random.fork_rng(devices=[]):

@@ -62,10 +62,10 @@ class SetSearch(SetModel):
         SetAugmenter(template=self.template).check()
         check_vocabulary(self.vocabulary)
         if self.codec.with_size:
-            raise ValueError("set search writes one label at a time, so it writes no sizes.")
+            raise ValueError("set search generates one label at a time, so it does not write sizes.")
         self._decoding()
         if self.training.fresh_orders:
-            raise ValueError("set search has no orders that could be fresh in each epoch.")
+            raise ValueError("set search has no orders, so fresh_orders is not supported.")
         if self.training.objective != "plain":
             raise ValueError("set search has no orders, so its objective is plain.")
 

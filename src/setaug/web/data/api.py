@@ -26,9 +26,9 @@ from setaug.web.schemas import About, Examples, Graph, Labels, Orders, Statistic
 
 Label = Annotated[Text, Field(min_length=1, max_length=1000)]
 Name = Annotated[str, Query(min_length=1, max_length=200)]
-MinPmi = Annotated[float, Query(ge=-64, le=64, description="alpha: labels depend on each other above so many bits")]
+MinPmi = Annotated[float, Query(ge=-64, le=64, description="alpha: labels are dependent above this pmi, in bits")]
 MinRatio = Annotated[
-    float, Query(ge=1, le=1e6, description="2**beta: the other label is more than so often as frequent")
+    float, Query(ge=1, le=1e6, description="2**beta: the other label must be more than this many times as frequent")
 ]
 Seed = Annotated[int, Query(ge=0, lt=2**62)]
 
@@ -71,20 +71,20 @@ FormName = Annotated[
 
 
 class OrdersQuestion(BaseModel):
-    """A set, and how many of its orders to draw."""
+    """A set, and the number of orders to sample."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     labels: Annotated[list[Label], Field(min_length=1, max_length=64)]
     min_pmi: float = Field(registry.DEFAULT_MIN_PMI, ge=-64, le=64)
     min_ratio: float = Field(registry.DEFAULT_MIN_RATIO, ge=1, le=1e6)
-    n: int = Field(5, ge=0, le=50, description="how many orders to draw")
+    n: int = Field(5, ge=0, le=50, description="number of orders to sample")
     seed: int = Field(0, ge=0, lt=2**62)
-    size: bool = Field(True, description="whether the size stands in front of the labels as they are written")
+    size: bool = Field(True, description="whether to write the size first")
     written_as: FormName = registry.DEFAULT_FORM
 
 
 class DataApi:
-    """Questions about datasets."""
+    """The endpoints for datasets."""
 
     def __init__(self, datasets: Datasets, limits: Limits) -> None:
         self._datasets, self._limits = datasets, limits
@@ -94,7 +94,7 @@ class DataApi:
 
     @property
     def n_waiting(self) -> int:
-        """Requests that run or wait."""
+        """The number of running and queued requests."""
         return sum(gate.waiting for gate in self._gates.values())
 
     def router(self) -> APIRouter:
@@ -138,7 +138,7 @@ class DataApi:
         labels_field: Name = "labels",
         delimiter: Annotated[str, Query(min_length=1, max_length=10)] = ";",
     ) -> dict[str, Any]:
-        """Take a file of examples: the body, as it is."""
+        """Upload a file of examples, as the raw body."""
         columns = Columns(text=text_field, labels=labels_field, delimiter=delimiter)
         source = Source(self._datasets.new_path(), name, kind or _kind(name), columns)
         try:
@@ -162,7 +162,7 @@ class DataApi:
                 await stream.write(chunk)
 
     async def _read(self, request: Request, source: Source) -> Dataset:
-        """Read a file in the process for small datasets, or in that for large ones."""
+        """Read a file in the process for small datasets, or in the one for large ones."""
         n_bytes, small = source.path.stat().st_size, self._limits.small_bytes
         if n_bytes <= small:
             try:
@@ -174,14 +174,14 @@ class DataApi:
         return Dataset(source, n_bytes, **found, is_large=True)
 
     async def _run(self, request: Request, worker: Worker, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function in a process when it is the turn of this client."""
+        """Call a function in a process, once this client has its turn."""
         async with self._gates[worker].turn(address_of(request.scope)):
             return await worker.run(function, *arguments)
 
     async def _ask(
         self, request: Request, dataset: Dataset, function: Callable[..., Any], *arguments: Any, slow: bool = False
     ) -> Any:
-        """Ask a question about a dataset, in the process that has read it or in that for slow questions."""
+        """Query a dataset, in the process that has read it or in the one for slow queries."""
         worker = self._workers.slow if slow else self._workers.of(dataset)
         try:
             return await self._run(request, worker, function, dataset.source, *arguments)
@@ -191,7 +191,7 @@ class DataApi:
             raise Refusal(404, "this dataset was evicted to make room for others.") from None
 
     async def sample(self, request: Request) -> dict[str, Any]:
-        """Take the built-in sample."""
+        """Load the built-in sample."""
         async with self._gates[self._workers.small].turn(address_of(request.scope)):
             return about(await to_thread.run_sync(self._datasets.sample))
 
@@ -218,7 +218,7 @@ class DataApi:
         return _reply(await self._ask(request, self._datasets.get(key), questions.labels, search, limit))
 
     async def typed(self, request: Request, key: str, text: Annotated[str, Query(max_length=10_000)] = "") -> Response:
-        """Return the labels of a text with commas between them; a known label may itself contain commas."""
+        """Return the labels of a comma-separated text; a known label may itself contain commas."""
         return _reply(await self._ask(request, self._datasets.get(key), questions.typed, text))
 
     async def graph(
@@ -230,7 +230,7 @@ class DataApi:
         around: Annotated[str | None, Query(max_length=1000)] = None,
         top: Annotated[int, Query(ge=2, le=100)] = 30,
     ) -> Response:
-        """Return the strongest edges of the label graph, or what is around one label, also as a picture."""
+        """Return the strongest edges of the label graph, or the neighbourhood of a label, also as an SVG image."""
         dataset, thresholds = self._datasets.get(key), Thresholds(min_pmi=min_pmi, min_ratio=min_ratio)
         return _reply(await self._ask(request, dataset, questions.graph, thresholds, around, top))
 
@@ -242,7 +242,7 @@ class DataApi:
         offset: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
     ) -> Response:
-        """Return examples, all of them or those with a label, a page at a time."""
+        """Return examples, all of them or those with a label, paginated."""
         return _reply(await self._ask(request, self._datasets.get(key), questions.examples, label, offset, limit))
 
     async def orders(self, request: Request, key: str, question: OrdersQuestion) -> Response:
@@ -273,7 +273,7 @@ class DataApi:
         seed: Seed = 0,
         format: FormatName = registry.DEFAULT_PAIR_FORMAT,  # noqa: A002
     ) -> Response:
-        """Return the training pairs, byte for byte what ``setaug augment`` writes."""
+        """Return the training pairs, byte-identical to the output of ``setaug augment``."""
         dataset = self._datasets.get(key)
         augmenter = SetAugmenter(
             n_orders=orders,
@@ -295,7 +295,7 @@ class DataApi:
 
 
 class _Download(FileResponse):
-    """A file of our own, with the slot that it takes; both end when it was sent, or when nobody waits for it."""
+    """A temporary file and its download slot; both are released when it was sent or the client has disconnected."""
 
     def __init__(self, folder: Path, slots: Budget, address: str) -> None:
         super().__init__(folder / "pairs.jsonl", media_type="application/x-ndjson", filename="pairs.jsonl")

@@ -1,4 +1,4 @@
-"""The datasets that a page looks at: files that were dropped in, held for a while, and never run."""
+"""The datasets of the server: uploaded files, stored for a while, and never executed."""
 
 import secrets
 from collections import OrderedDict
@@ -17,21 +17,21 @@ from setaug.web.data.questions import Source
 from setaug.web.limits import Limits, Refusal
 
 KINDS = ("jsonl", "csv", "tsv")
-"""What can be dropped in. Nothing compressed: a small file could hold far too much."""
+"""Formats of uploads. No compressed ones: a small file could expand to a huge one."""
 _STANDS_BACK = 10
-"""The niceness of processes whose work may take long."""
+"""The niceness of processes with long-running work."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """One file, and where its contents are in memory."""
+    """An uploaded file, and the size class that selects its process."""
 
     source: Source
     n_bytes: int
     n_memory: int
     n_examples: int
     joined: tuple[str, str] | None
-    """A label that looks like several, and their separator, if most labels look so."""
+    """A label that looks like several labels in one, and their separator, if most labels do."""
     is_large: bool
 
     @property
@@ -41,7 +41,7 @@ class Dataset:
 
 
 class Workers:
-    """Three processes: for small datasets, for large ones, and for what takes long. None waits for another."""
+    """Three processes: for small datasets, for large ones, and for slow queries. None waits for another."""
 
     def __init__(self) -> None:
         self.small = Worker(tidy=questions.forget_removed)
@@ -49,11 +49,11 @@ class Workers:
         self.slow = Worker(_STANDS_BACK, tidy=questions.forget_removed)
 
     def of(self, dataset: Dataset) -> Worker:
-        """Return the process that has the contents of a dataset."""
+        """Return the process that has a dataset in memory."""
         return self.large if dataset.is_large else self.small
 
     def memory(self) -> int:
-        """Return the memory of all of them in bytes."""
+        """Return the total memory in bytes."""
         return sum(one.memory() for one in (self.small, self.large, self.slow))
 
     def end(self) -> None:
@@ -63,9 +63,9 @@ class Workers:
 
 
 class Datasets:
-    """Datasets under keys that cannot be guessed; the least recently used one is removed when there are too many.
+    """Datasets by unguessable keys; the least recently used one is evicted if there are too many.
 
-    The one that the server starts with and the built-in sample stay.
+    The initial dataset of the server and the built-in sample are never evicted.
     """
 
     def __init__(self, folder: Path, limits: Limits) -> None:
@@ -84,7 +84,7 @@ class Datasets:
         self.workers.end()
 
     def get(self, key: str) -> Dataset:
-        """Look one up."""
+        """Return a dataset by its key."""
         with self._lock:
             if key in self._kept:
                 return self._kept[key]
@@ -94,11 +94,11 @@ class Datasets:
             return self._held[key]
 
     def new_path(self) -> Path:
-        """Return a path for a file that is about to be written; what a client calls it is never part of it."""
+        """Return a path for a new file; it never contains the client's file name."""
         return self.folder / secrets.token_urlsafe(12)
 
     def hold(self, dataset: Dataset) -> None:
-        """Hold a dataset, and remove others if it is too much. The processes forget what is removed."""
+        """Store a dataset, and evict others if a limit is exceeded. The processes drop evicted datasets."""
         with self._lock:
             self._held[dataset.key] = dataset
             while len(self._held) > 1 and self._is_too_much():
@@ -121,7 +121,7 @@ class Datasets:
         return self._sample
 
     def open(self, path: str, *, kind: str, columns: Columns) -> Dataset:
-        """Take a file of the person who starts the server, of any size."""
+        """Load the file given with ``--data``, of any size."""
         with open_input(path) as stream:
             content = stream.read()
         return self._keep(content, name=Path(path).name, kind=kind, columns=columns)

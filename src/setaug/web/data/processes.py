@@ -1,4 +1,4 @@
-"""Processes that read and compute, so that the server and the model never wait for Python's lock."""
+"""Worker processes for datasets, so that the server and the model never wait for the GIL."""
 
 import os
 import signal
@@ -18,19 +18,19 @@ from anyio import from_thread, to_thread
 from setaug.web.limits import too_busy
 
 _STOP = None
-"""The message of a parent whose client has left."""
+"""The message that cancels the work: the client has disconnected."""
 _SECONDS = 0.1
-"""How often a waiting thread looks whether its client is still there."""
+"""Seconds between checks of a waiting thread that its client is still connected."""
 _connection: Connection | None = None
 """In a worker, the connection to its parent."""
 
 
 class Stopped(Exception):  # noqa: N818 - it is no error
-    """Work that nobody waits for any more."""
+    """Raised in a worker whose client has disconnected."""
 
 
 def stop_if_asked(*_: object) -> None:
-    """Raise in a worker if nobody waits for its work; long work calls this now and then."""
+    """Raise in a worker if its client has disconnected; long computations call this regularly."""
     if _connection is not None and _connection.poll():
         raise Stopped
 
@@ -54,7 +54,7 @@ class Worker:
         self._parent: Connection | None = None
 
     def start(self) -> Connection:
-        """Start the process, unless it runs."""
+        """Start the process unless it is running."""
         if self._parent is None or self._process is None or self._process.poll() is not None:
             self._parent, child = Pipe()
             # Not by multiprocessing, which would run the main script once more.
@@ -65,18 +65,18 @@ class Worker:
         return self._parent
 
     def end(self) -> None:
-        """End the process, also in the middle of its work."""
+        """Terminate the process, even if it is busy."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     @property
     def pid(self) -> int | None:
-        """The process, if it was started."""
+        """The process, if it has been started."""
         return None if self._process is None else self._process.pid
 
     def memory(self) -> int:
-        """Return the resident memory in bytes, if the system tells it."""
+        """Return the resident memory in bytes, if the system reports it."""
         with suppress(OSError, IndexError):
             return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         return 0
@@ -109,7 +109,7 @@ class Worker:
 
 
 def _wait(connection: Connection, check: Callable[[], None] | None) -> None:
-    """Wait for a result. If the check raises, tell the process, wait for its end all the same, and raise."""
+    """Wait for a result. If the check raises, cancel the work, wait until the process is idle, and raise."""
     try:
         while not connection.poll(None if check is None else _SECONDS):
             if check is not None:
@@ -121,7 +121,7 @@ def _wait(connection: Connection, check: Callable[[], None] | None) -> None:
 
 
 def work(handle: int) -> None:
-    """Answer at a connection until the parent is gone."""
+    """Serve requests on a connection until the parent exits."""
     global _connection
     connection = _connection = Connection(handle)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers

@@ -1,4 +1,4 @@
-"""Questions about a dataset, answered in JSON. They run in a process that keeps what it has read in memory."""
+"""Queries about a dataset, with results as JSON. They run in a process that keeps its datasets in memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +27,11 @@ from setaug.web.limits import Limits, Refusal
 
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 _EXAMPLE, _LABEL, _PAIR = 160, 200, 24
-"""Bytes that an example, a different label and a pair of labels take in memory, apart from their characters."""
+"""Memory in bytes of an example, a distinct label and a label pair, in addition to their characters."""
 _MOST_COMMAS = 8
-"""Commas in a label that is typed."""
+"""Maximum number of commas in a typed label."""
 _INSPECTIONS = 8
-"""Answers that are kept of each dataset."""
+"""Cached results per dataset."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Source:
 
     path: Path
     name: str
-    """What a client calls it."""
+    """The client's name for it."""
     kind: str
     columns: Columns
 
 
 class Contents:
-    """What was found in a file."""
+    """The contents of a file."""
 
     def __init__(self, examples: list[Example]) -> None:
         self.examples = examples
@@ -55,21 +55,21 @@ class Contents:
 
     @cached_property
     def index(self) -> LabelIndex:
-        """The labels, to match typed text to."""
+        """The labels, for matching typed text."""
         return LabelIndex(label for label, _ in self.frequent_labels)
 
 
 class TooLarge(Exception):  # noqa: N818 - it is no error
-    """A dataset that is for another process."""
+    """The dataset is too large for this process."""
 
 
 _contents: dict[Source, Contents] = {}
 _inspections: dict[Path, OrderedDict[tuple[float, float, bool], bytes]] = {}
-"""What this process has read and answered so far."""
+"""The datasets and results that this process has cached."""
 
 
 def forget_removed() -> None:
-    """Forget files that are no longer there."""
+    """Drop cached files that no longer exist."""
     for source in [one for one in _contents if not one.path.exists()]:
         del _contents[source]
     for path in [one for one in _inspections if not one.exists()]:
@@ -93,7 +93,7 @@ def read(source: Source, limits: Limits | None, most: int | None = None) -> dict
 
 
 def _contents_of(source: Source) -> Contents:
-    """Return what a file contains; it is read again where this process has been started anew."""
+    """Return the contents of a file; it is read again if the process was restarted."""
     if source not in _contents:
         read(source, None)
     return _contents[source]
@@ -115,7 +115,7 @@ def read_bounded(
         n_pairs += len(example.labels) * (len(example.labels) - 1) // 2
         if limits is not None:
             _check(len(example.labels), limits.labels_per_set, f"labels in set {len(found) + 1}", name)
-            _check(n_pairs, limits.label_pairs, "pairs of labels over all sets", name)
+            _check(n_pairs, limits.label_pairs, "label pairs over all sets", name)
             _check(n_bytes + _PAIR * n_pairs, limits.held_memory // 2, "bytes of memory", name)
         if most is not None and n_bytes + _PAIR * n_pairs > most:
             raise TooLarge
@@ -134,7 +134,7 @@ def _check(n: int, most: int, what: str, name: str) -> None:
 
 
 def statistics(source: Source, thresholds: Thresholds, with_diagnosis: bool) -> bytes:
-    """Return what ``setaug inspect --json`` prints; the last few answers are kept."""
+    """Return the output of ``setaug inspect --json``; the last few results are cached."""
     key = (float(thresholds.min_pmi), float(thresholds.min_ratio), with_diagnosis)
     kept = _inspections.setdefault(source.path, OrderedDict())
     if key not in kept:
@@ -163,7 +163,7 @@ def labels(source: Source, search: str, limit: int) -> bytes:
 
 
 def typed(source: Source, text: str) -> bytes:
-    """Return the labels of a text with commas between them, and how many sets contain each."""
+    """Return the labels of a comma-separated text, and the number of sets that contain each."""
     contents = _contents_of(source)
     found = split_labels(text, contents.index)
     return _json({"labels": [{"label": label, "count": contents.statistics.count(label)} for label in found]})
@@ -189,7 +189,7 @@ def split_labels(text: str, known: LabelIndex) -> list[str]:
 
 
 def graph(source: Source, thresholds: Thresholds, around: str | None, top: int) -> bytes:
-    """Return the strongest edges of the label graph, or what is around one label, also as a picture."""
+    """Return the strongest edges of the label graph, or the neighbourhood of a label, also as an SVG image."""
     statistics = _contents_of(source).statistics
     if around is None:
         return _json(_drawn(OrderGraph.of_space(statistics, thresholds, top=top)))
@@ -199,7 +199,7 @@ def graph(source: Source, thresholds: Thresholds, around: str | None, top: int) 
 
 
 def examples(source: Source, label: str | None, offset: int, limit: int) -> bytes:
-    """Return examples, all of them or those with a label, a page at a time."""
+    """Return examples, all of them or those with a label, paginated."""
     found = _contents_of(source).examples
     chosen = [at for at, one in enumerate(found) if label is None or label in one.labels]
     page = [(at, found[at]) for at in chosen[offset : offset + limit]]
@@ -226,7 +226,7 @@ def orders(
 
 
 def augment(source: Source, path: Path, augmenter: SetAugmenter, pair_format: PairFormat, most: int) -> None:
-    """Write pairs, and stop where they become too many bytes or the client has left."""
+    """Write pairs; stop if they exceed the size limit or the client has disconnected."""
     path.parent.mkdir()
     augment_files(
         source.path,
@@ -249,7 +249,7 @@ def _bounded(folder: Path, most: int) -> Callable[..., None]:
 
 
 def folder_size(folder: Path) -> int:
-    """Return how many bytes the files in a folder and its folders have."""
+    """Return the total size of the files in a folder and its subfolders."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):

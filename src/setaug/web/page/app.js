@@ -149,11 +149,11 @@ function showJoined({ joined, kind, fields }) {
   if (joined === null) return;
   const { label, separator } = joined;
   const isTable = kind !== "jsonl";
-  const such = `Most labels look like several in one, such as “${label.length > 60 ? `${label.slice(0, 60)}…` : label}”.`;
+  const such = `Most labels look like several labels in one, such as “${label.length > 60 ? `${label.slice(0, 60)}…` : label}”.`;
   const name = separator === "\t" ? "tab" : separator;
   const remedy = separator === "["
-    ? "Lists as text are not read: write the labels of a cell with a separator between them, or use JSON lines with lists."
-    : isTable ? `They are split at “${fields.delimiter}”; if they are several, choose “${name}” as the separator.` : `If they are several, put them into a list in the file.`;
+    ? "Lists in a text cell are not parsed: separate the labels of a cell with a delimiter, or use JSON lines with lists."
+    : isTable ? `They are split at “${fields.delimiter}”; if these are several labels, choose “${name}” as the separator.` : `If these are several labels, put them into a list in the file.`;
   $("joined-text").textContent = `${such} ${remedy}`;
   const canChoose = isTable && separator !== "[" && state.file !== null;
   $("use-separator").hidden = !canChoose;

@@ -168,9 +168,9 @@ class _Epochs(TrainerCallback):
 def _check_spreading(trainer: Trainer) -> None:
     """Raise if weights would be spread over the processes in a way in which we cannot generate with them, and save."""
     if trainer.is_fsdp_enabled and not trainer.accelerator.is_fsdp2:
-        raise ModelError("FSDP 1 cannot be used here; set fsdp_version to 2 in accelerate's configuration.")
+        raise ModelError("FSDP 1 is not supported; set fsdp_version to 2 in accelerate's configuration.")
     if is_deepspeed_zero3_enabled():
-        raise ModelError("ZeRO stage 3 of DeepSpeed cannot be used here; take FSDP 2, which shards as much.")
+        raise ModelError("ZeRO stage 3 of DeepSpeed is not supported; use FSDP 2 instead.")
 
 
 def train(

@@ -75,7 +75,7 @@ function described(path, method, operation, api) {
   const parts = [element("pre", element("code", command(path, method, operation, api)))];
   if (given.length) parts.push(element("h3", "Parameters"), table(given));
   if (body["application/json"]) parts.push(element("h3", "Body, as JSON"), table(fields(body["application/json"].schema, api)));
-  else if (Object.keys(body).length) parts.push(element("h3", "Body"), element("p", "The file as it is."));
+  else if (Object.keys(body).length) parts.push(element("h3", "Body"), element("p", "The raw file."));
   const [status, good] = Object.entries(operation.responses).find(([code]) => code.startsWith("2"));
   const answer = fields(good.content?.["application/json"]?.schema, api).map(([name, type, , meaning]) => [name, type, "", meaning]);
   parts.push(element("h3", `Answer, ${status}`), answer.length ? table(answer) : element("p", good.description));
@@ -91,5 +91,5 @@ try {
   place.replaceChildren(...Object.entries(api.paths).flatMap(([path, operations]) =>
     METHODS.filter((method) => method in operations).map((method) => described(path, method, operations[method], api))));
 } catch {
-  place.replaceChildren(element("p", "The description cannot be read; reload the page."));
+  place.replaceChildren(element("p", "The API description could not be loaded; reload the page."));
 }
