@@ -23,7 +23,7 @@ def source(tmp_path: Path) -> Path:
 
 def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "setaug", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=120)
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=600)
 
 
 def test_it_writes_pairs_and_a_summary(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +148,7 @@ def test_many_inputs_give_many_shards(source: Path, tmp_path: Path, capsys: pyte
 
 def test_a_reader_that_goes_away_is_no_traceback(source: Path) -> None:
     command = f"{sys.executable} -m setaug augment {source} --orders 2000 | head -n 1"
-    result = subprocess.run(["bash", "-c", command], capture_output=True, check=True, timeout=120)
+    result = subprocess.run(["bash", "-c", command], capture_output=True, check=True, timeout=600)
     assert result.stdout.count(b"\n") == 1
     assert b"Traceback" not in result.stderr
 
@@ -160,7 +160,7 @@ def test_a_run_that_is_ended_leaves_nothing_behind(source: Path) -> None:
     while process.poll() is None and len(os.listdir(source.parent)) == 1:
         time.sleep(0.005)
     process.terminate()
-    assert process.wait(timeout=120) == 143
+    assert process.wait(timeout=600) == 143
     assert os.listdir(source.parent) == ["train.jsonl"]
 
 

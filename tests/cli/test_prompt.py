@@ -59,7 +59,7 @@ def started(arguments: list[str]) -> "subprocess.Popen[str]":
 
 
 def wait_for_answers(path: Path, n: int) -> None:
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while not path.exists() or path.read_bytes().count(b"\n") < n:
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -76,12 +76,12 @@ def test_a_run_whose_server_is_killed_goes_on(
     answers = files / "out.jsonl.answers.jsonl"
     with Relay(server).running() as relay:
         killed = threading.Event()
-        relay.trouble = lambda n_asked, body: None if n_asked <= 4 or killed.wait(120) else 0.0
+        relay.trouble = lambda n_asked, body: None if n_asked <= 4 or killed.wait(600) else 0.0
         run = started(call(relay.url, server.folder, "-o", "out.jsonl", "--retries", "1"))
         wait_for_answers(answers, 4)
         server.kill()
         killed.set()
-        _, told = run.communicate(timeout=120)
+        _, told = run.communicate(timeout=600)
         assert run.returncode == 2
         assert "cannot reach the server" in told
         assert f"of {N_TEXTS} texts are done" in told
@@ -108,7 +108,7 @@ def test_a_run_that_is_stopped_goes_on(how: signal.Signals, code: int, server: M
         run = started(call(relay.url, server.folder, "-o", "out.jsonl"))
         wait_for_answers(answers, 3)
         run.send_signal(how)
-        _, told = run.communicate(timeout=120)
+        _, told = run.communicate(timeout=600)
         assert run.returncode == code
         assert "Traceback" not in told
         if how == signal.SIGINT:

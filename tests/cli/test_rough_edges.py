@@ -1,9 +1,6 @@
 """Mistakes and mishaps end in one clear line."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +8,7 @@ import pytest
 from setaug.cli import main
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
+from tests.models.killed import run_killed
 
 
 @pytest.fixture(autouse=True)
@@ -71,18 +69,11 @@ def test_resume_is_advised_only_where_there_is_something_to_resume(
 
 @pytest.mark.parametrize("kilobytes", [4, 200])
 def test_a_disk_that_is_full_while_training(kilobytes: int) -> None:
-    code = (
-        "import resource, signal, sys\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "from setaug.cli import main\n"
-        "import setaug.models.neural.training.trainer\n"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({kilobytes} * 1024, {kilobytes} * 1024))\n"
-        "sys.exit(main('train few.jsonl --model tiny --epochs 1 -o run'.split()))\n"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ)
-    assert run.returncode == 2, run.stderr
-    assert "Traceback" not in run.stderr
-    assert run.stderr.splitlines()[-1].startswith("setaug train: ")
+    command = ["train", "few.jsonl", "--model", "tiny", "--epochs", "1", "-o", "run"]
+    assert run_killed(command, f"room {kilobytes * 1024}", Path("log")) == 2
+    told = Path("log").read_text()
+    assert "Traceback" not in told
+    assert told.splitlines()[-1].startswith("setaug train: ")
     assert not Path("run/setaug.json").exists()
 
 

@@ -50,7 +50,7 @@ def test_a_server_that_cannot_start_says_why(
 @pytest.mark.parametrize("missing", ["fastapi", "prometheus_client", "uvicorn"])
 def test_without_the_extra_the_pip_line_is_shown(missing: str) -> None:
     code = f"import sys\nsys.modules['{missing}'] = None\nfrom setaug.cli import main\nsys.exit(main(['serve']))\n"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False)
     assert run.returncode == 2
     assert run.stderr == "setaug serve: Serving needs an optional dependency: pip install 'setaug[serve]'\n"
 
@@ -64,7 +64,7 @@ def test_a_server_starts_with_a_file_and_ends_when_told(signum: int, code: int, 
         assert found["dataset"]["name"] == "sample.jsonl.gz"
         assert server.json(f"/api/datasets/{found['dataset']['id']}/graph")["labels"]
         run.send_signal(signum)
-        assert run.wait(120) == code
+        assert run.wait(600) == code
         lines = server.log.read_text().splitlines()
     assert [line.split()[3:7] for line in lines[1:3]] == [
         ["127.0.0.1", "GET", "/api/health", "200"],
@@ -80,7 +80,7 @@ def test_the_log_can_be_json_and_what_a_killed_server_left_is_removed(tmp_path: 
         server.json("/api/sample", b"")
         wait_until(lambda: server.log.read_text().count("\n") == 2)
         run.kill()
-        run.wait(120)
+        run.wait(600)
         told = json.loads(server.log.read_text().splitlines()[1])
     assert (told["method"], told["path"], told["status"]) == ("POST", "/api/sample", 201)
     (left,) = tmp_path.iterdir()

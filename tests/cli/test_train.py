@@ -192,7 +192,7 @@ def test_without_torch_the_pip_line_is_shown(folder: Path) -> None:
     code = "import sys\nsys.modules['torch'] = None\nfrom setaug.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     for command in (["train", "train.jsonl", "--model", "tiny", "-o", "run"], ["predict", "run", "dev.jsonl"]):
         result = subprocess.run(
-            [sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, "-c", code, *command], capture_output=True, text=True, timeout=600, check=False
         )
         assert result.returncode == 2
         assert result.stderr == (
@@ -204,7 +204,7 @@ def test_without_torch_the_pip_line_is_shown(folder: Path) -> None:
 
 def test_the_module_runs_as_a_program() -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "setaug", "--help"], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-m", "setaug", "--help"], capture_output=True, text=True, timeout=600, check=True
     )
     assert "train a model that writes sets" in result.stdout
     assert result.stderr == ""

@@ -282,7 +282,7 @@ def test_the_driver_is_stopped_and_the_next_run_goes_on(how: signal.Signals, tmp
     process = start(source, target, workers=1)
     until(lambda: list(tmp_path.glob(".out.*.unfinished/*.notes")), process)
     process.send_signal(how)
-    process.communicate(timeout=120)
+    process.communicate(timeout=600)
     assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143}[how]
     assert not list(tmp_path.glob("out-*")), "nothing looks complete"
     notes = tmp_path.glob(".out.*.unfinished/*.notes")

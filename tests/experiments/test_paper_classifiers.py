@@ -4,6 +4,7 @@ A search over averages, filters, splits and k, against every printed column of i
 of the k best labels; it has no Jaccard). docs/datasets.md tells what it shows.
 """
 
+from functools import cache
 from itertools import combinations, pairwise
 from statistics import fmean
 
@@ -42,6 +43,7 @@ def printed(classifier: str, data: str) -> dict[int, Scores]:
     return {k: (cells[0], cells[1], cells[2]) for k, cells in found.items() if len(cells) == 3}
 
 
+@cache
 def reproduced(classifier: str, data: str, definition: Definition) -> Scores:
     """Count the values that the most frequent labels reproduce to the printed digit, by column."""
     labels, gold = ranking(data, definition), gold_sets(data, definition)

@@ -30,7 +30,7 @@ def run_killed(arguments: list[str], moment: str, log: Path) -> int | None:
     context.set_forkserver_preload(PRELOAD)
     process = context.Process(target=_run, args=(arguments, moment, str(log)))
     process.start()
-    process.join(300)
+    process.join(900)
     return process.exitcode
 
 

@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import socket
 import sys
 from collections import defaultdict
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.models.killed import PRELOAD, die_at
+from tests.ports import free_port
 
 N = 2
 
@@ -38,7 +38,7 @@ def run_together(
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
-    port = _free_port()
+    port = free_port()
     logs = [place / f"log-{rank}" for rank in range(N)]
     processes = []
     for rank, log in enumerate(logs):
@@ -47,16 +47,10 @@ def run_together(
         process.start()
         processes.append(process)
     for process in processes:
-        process.join(300)
+        process.join(900)
         if process.exitcode is None:
             process.kill()
     return [Ended(process.exitcode, _said(log)) for process, log in zip(processes, logs, strict=True)]
-
-
-def _free_port() -> int:
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        return int(trial.getsockname()[1])
 
 
 def _said(log: Path) -> str:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from setaug.sample import sample_examples
+from tests.ports import free_port
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}"
@@ -53,12 +53,6 @@ def save_tiny_model(folder: Path) -> Path:
     return folder
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 class ModelServer:
     """Run ``transformers serve`` in a process of its own."""
 
@@ -78,7 +72,7 @@ class ModelServer:
         self.process = subprocess.Popen(
             command + options, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        until = time.monotonic() + 180
+        until = time.monotonic() + 600
         while True:
             try:
                 with urllib.request.urlopen(f"{self.url}/health", timeout=5):
@@ -98,7 +92,7 @@ class ModelServer:
     def answer(self, path: str, body: bytes) -> bytes:
         """Ask the server itself."""
         request = urllib.request.Request(self.url + path, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=600) as response:
             return bytes(response.read())
 
 

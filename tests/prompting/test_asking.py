@@ -16,6 +16,7 @@ from setaug.errors import EndpointError
 from setaug.prompting import Endpoint, PromptedSetModel
 from setaug.prompting import endpoint as asking
 from setaug.sample import sample_examples
+from tests.ports import free_port
 from tests.prompting.server import TRICKLE, ModelServer, Relay, Trouble
 
 TRAIN = list(sample_examples(60))
@@ -210,8 +211,6 @@ def test_a_server_that_gives_several_answers_is_asked_once(relay: Relay, tiny_mo
 
 
 def test_no_server_is_said_soon(tiny_model: Path) -> None:
-    from tests.prompting.server import free_port
-
     endpoint = Endpoint(base_url=f"http://127.0.0.1:{free_port()}/v1")
     with pytest.raises(EndpointError, match=r"gave up after 3 tries: cannot reach the server: .*\(0 of 2 texts"):
         PromptedSetModel("any", endpoint=endpoint).fit(TRAIN).predict(TEXTS[:2])

@@ -199,7 +199,7 @@ def test_a_named_pipe_is_written_to_directly(tmp_path):
     reader = Thread(target=lambda: found.append((tmp_path / "pipe").read_bytes()))
     reader.start()
     write(tmp_path / "pipe", b"through")
-    reader.join(timeout=30)
+    reader.join(timeout=600)
     assert found == [b"through"]
     assert names_in(tmp_path) == ["pipe"]
 
@@ -291,7 +291,7 @@ def test_a_pipe_can_be_opened_again_and_again(tmp_path):
         for _ in range(3):
             with opened() as stream:
                 assert stream.read() == CONTENT
-    writer.join(timeout=30)
+    writer.join(timeout=600)
 
 
 def test_a_missing_file_cannot_be_opened_again(tmp_path):

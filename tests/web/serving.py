@@ -44,7 +44,7 @@ class Server:
         kind = {"Content-Type": "application/json"} if is_json else {}
         request = urllib.request.Request(self.url + path + asked, data, {**kind, **(headers or {})})
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=600) as response:
                 return response.status, response.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
@@ -52,7 +52,7 @@ class Server:
     def headers(self, path: str) -> dict[str, str]:
         """Send a request; give the headers of the answer."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=60) as response:
+            with urllib.request.urlopen(self.url + path, timeout=600) as response:
                 found = response.headers
         except urllib.error.HTTPError as error:
             with error:
@@ -89,7 +89,7 @@ def serving(**options: Any) -> Iterator[Server]:
             yield Server(f"http://127.0.0.1:{place.getsockname()[1]}", Path(folder))
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(300)
 
 
 @contextmanager

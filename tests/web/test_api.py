@@ -208,7 +208,7 @@ def test_the_page_and_the_description_are_served_with_a_strict_policy(server: Se
     import urllib.request
 
     for path, kind in (("/", "text/html"), ("/app.js", "text/javascript"), ("/style.css", "text/css")):
-        with urllib.request.urlopen(server.url + path, timeout=30) as response:
+        with urllib.request.urlopen(server.url + path, timeout=600) as response:
             assert response.headers["Content-Type"].startswith(kind)
             assert "default-src 'none'" in response.headers["Content-Security-Policy"]
             assert b"https://" not in response.read()

@@ -28,7 +28,7 @@ def connect(server: Server, address: str = "127.0.0.1") -> socket.socket:
     place = urlsplit(server.url)
     assert place.hostname
     assert place.port
-    return socket.create_connection((place.hostname, place.port), timeout=180, source_address=(address, 0))
+    return socket.create_connection((place.hostname, place.port), timeout=600, source_address=(address, 0))
 
 
 def send(server: Server, content: bytes, address: str = "127.0.0.1") -> socket.socket:
@@ -48,7 +48,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60  # a busy machine is slow, not wrong
+    until = time.monotonic() + 300  # a busy machine is slow, not wrong
     while time.monotonic() < until:
         if is_true():
             return

@@ -62,7 +62,7 @@ def test_no_request_makes_the_server_fail(method: str, path: str, server: Server
     def sent(case: Any) -> None:
         if case.path_parameters:
             case.path_parameters = {"key": key}
-        case.call_and_validate(checks=checks(), timeout=60)
+        case.call_and_validate(checks=checks(), timeout=600)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the fuzzer, about itself

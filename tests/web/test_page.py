@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 expect = pytest.importorskip("playwright.sync_api").expect
-expect.set_options(timeout=60_000)  # a busy machine is slow, not wrong
+expect.set_options(timeout=300_000)  # a busy machine is slow, not wrong
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to look at the page with")
@@ -35,17 +35,22 @@ def browser() -> Iterator["Browser"]:
         found.close()
 
 
+STARTED = "#pairs [name=format] option, #key:not([hidden])"
+"""The page knows what the server offers, or asks for a key; before, it may still reset what is chosen."""
+
+
 @contextmanager
 def opened(browser: "Browser", server: Server, **options: Any) -> Iterator["Page"]:
     """Open the page; afterwards there was no error, and nothing was asked of anybody else."""
     context = browser.new_context(accept_downloads=True, **options)
     found = context.new_page()
-    found.set_default_timeout(60_000)
+    found.set_default_timeout(300_000)
     problems: list[str] = []
     found.on("pageerror", lambda error: problems.append(str(error)))
     found.on("console", lambda line: problems.append(line.text) if "Content Security" in line.text else None)
     found.on("request", lambda request: problems.append(request.url) if not ours(request.url, server) else None)
     found.goto(server.url)
+    found.wait_for_selector(STARTED, state="attached")
     yield found
     context.close()
     assert problems == []
@@ -185,7 +190,6 @@ def test_a_file_can_be_dropped_anywhere(page: "Page") -> None:
 def test_a_file_that_is_too_large_is_not_sent(browser: "Browser", tmp_path: Path) -> None:
     (tmp_path / "large.jsonl").write_bytes(b"x" * (2 << 20))
     with serving(limits=Limits(upload_bytes=1 << 20)) as server, opened(browser, server) as page:
-        page.wait_for_load_state("networkidle")
         page.set_input_files("#file", tmp_path / "large.jsonl")
         expect(page.locator("#data-error")).to_have_text("large.jsonl is too large; the limit is 1 MB.")
 

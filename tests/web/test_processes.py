@@ -79,8 +79,9 @@ def test_a_process_that_dies_is_started_again(worker: Worker) -> None:
         worker.call(os._exit, 1)
     assert worker.call(os.getpid) not in (first, os.getpid())
     assert worker.memory() > 1e6
-    os.kill(worker.pid or 0, signal.SIGKILL)
-    time.sleep(0.5)
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and the worker does not know
     assert worker.call(abs, -1) == 1
 
 

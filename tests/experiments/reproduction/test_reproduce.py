@@ -203,7 +203,7 @@ def test_a_run_that_was_killed_continues_and_comes_to_the_same(
         stderr=subprocess.DEVNULL,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    until = time.monotonic() + 240
+    until = time.monotonic() + 600
     while not (cells.exists() and b"\n" in cells.read_bytes()) and process.poll() is None and time.monotonic() < until:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
