@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--constrain",
         action="store_true",
-        help="answers are nothing but sets; needs vLLM with setaug[vllm], or setaug serve, which is found out first",
+        help="answers are nothing but sets; needs setaug serve, or vLLM or transformers serve with setaug's constraint",
     )
     group.add_argument("--max-tokens", type=int, default=256, metavar="N", help="maximum length of an answer [256]")
     group.add_argument("--temperature", type=float, metavar="T", help="sampling temperature [0; 1 with --samples]")

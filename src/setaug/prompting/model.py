@@ -1,6 +1,6 @@
 """SETAUG without training: a language model that is shown a few examples, with their labels in an informative order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from setaug.estimator import SetEstimator
 from setaug.examples import Columns, Data, LabelSets, make_examples, make_texts
 from setaug.predictions import Prediction
 from setaug.prompting.answers import AnswerLog, open_answers, request_key
-from setaug.prompting.endpoint import Request, Tell, ask, check_knows_sets
+from setaug.prompting.endpoint import Request, Tell, ask, find_out_sets
 from setaug.prompting.prompt import KINDS, FewShotPrompt, choose_shots, write_instruction
 from setaug.prompting.reading import UNKNOWN, AnswerReader, ReadAnswer
 from setaug.registry import check_choice
@@ -95,8 +95,8 @@ class PromptedSetModel(SetEstimator):
     max_tokens
         The longest answer.
     constrain
-        Whether the server is asked to answer with nothing but sets. It has to be vLLM with setaug's logits processor,
-        or ``setaug serve``; the first prediction finds out.
+        Whether the server is asked to answer with nothing but sets. It has to be vLLM or ``transformers serve`` with
+        setaug's constraint, or ``setaug serve``; the first prediction finds out.
     skip_refused
         Whether a text that the server refuses (too long, say) gets an empty set instead of ending the run.
     endpoint
@@ -329,7 +329,8 @@ class PromptedSetModel(SetEstimator):
 
         try:
             if self.constrain and n_done < len(requests):
-                check_knows_sets(self.endpoint, requests[0].make_body(), tell)
+                write = find_out_sets(self.endpoint, requests[0].make_body(), tell)
+                requests = [replace(one, make_body=partial(_written, write, one.make_body)) for one in requests]
             ask(requests, log, self.endpoint, refusals=refusals, done=count, tell=tell)
         except EndpointError as error:
             n_there = sum(len(log.of(request.key)) >= request.n_answers for request in requests)
@@ -353,6 +354,12 @@ class PromptedSetModel(SetEstimator):
             )
         (one,) = read
         return replace(one.prediction, id=key)
+
+
+def _written(
+    write: Callable[[dict[str, Any]], dict[str, Any]], make_body: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    return write(make_body())
 
 
 def _report(
