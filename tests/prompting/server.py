@@ -79,7 +79,7 @@ class ModelServer:
         self.process = subprocess.Popen(
             command + options, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        until = time.monotonic() + 180
+        until = time.monotonic() + 600
         while True:
             try:
                 with urllib.request.urlopen(f"{self.url}/health", timeout=5):
