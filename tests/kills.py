@@ -30,7 +30,9 @@ COMMANDS = {
     "augment to shards": "augment train.jsonl -o out/pairs.jsonl --shards 5 -q",
     "inspect": "inspect few.jsonl --html out/report.html --graph out/labels.svg",
     "simulate data": "simulate data --examples 20000 -o out/made-up.jsonl",
+    "split": "split train.jsonl -o out",
     "predict": f"predict {MODEL} few.jsonl -o out/predictions.jsonl -q",
+    "predict to shards": f"predict {MODEL} few.jsonl -o out/predictions.jsonl --shards 3 -q",
     "score": f"score {MODEL} few.jsonl -o out/scores.jsonl -q",
     "evaluate": "evaluate few.jsonl few.jsonl --html out/report.html",
     "prompt": f"prompt few.jsonl --train few.jsonl --model m --base-url {SERVER} --answers kept -o out/sets.jsonl",
@@ -63,7 +65,7 @@ def try_command(command: list[str], folder: Path, moments: int) -> int:
         assert found.items() <= whole.items(), f"after a kill at {moment}: {found.keys()}"
         if command[0] == "train" and (out / "run" / "run.json").exists():
             command_again = [*command, "--resume"]
-        elif command[0] == "augment" and "--shards" in command and found.keys() == whole.keys():
+        elif "--shards" in command and found.keys() == whole.keys():
             continue  # all of them are in their places, and are not replaced
         else:
             command_again = command
@@ -76,6 +78,21 @@ def try_command(command: list[str], folder: Path, moments: int) -> int:
 
 def run(command: list[str], kill_after: float | None = None) -> int:
     """Run a command in a process of its own, and perhaps kill it; return how it ended."""
+    child = start(command)
+    began = time.monotonic()
+    while kill_after is not None and time.monotonic() < began + kill_after:
+        if (code := ended(child)) is not None:
+            return code
+        time.sleep(0.002)
+    if kill_after is not None:
+        os.kill(child, signal.SIGKILL)
+    code = ended(child, wait=True)
+    assert code is not None
+    return code
+
+
+def start(command: list[str]) -> int:
+    """Start a command in a process of its own; return its id."""
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -85,15 +102,13 @@ def run(command: list[str], kill_after: float | None = None) -> int:
             code = main(command)
         finally:
             os._exit(code)
-    began = time.monotonic()
-    while kill_after is not None and time.monotonic() < began + kill_after:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    if kill_after is not None:
-        os.kill(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return child
+
+
+def ended(child: int, *, wait: bool = False) -> int | None:
+    """Return how a process ended; None if it runs still."""
+    found, status = os.waitpid(child, 0 if wait else os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if found else None
 
 
 def outputs(out: Path) -> dict[str, bytes]:

@@ -339,7 +339,7 @@ class Decoding:
     threshold
         Minimum probability of a label, for ``threshold``.
     batch_size
-        Sets per batch.
+        Sets per batch; fewer where texts are long, at most 128 tokens each on average.
     seed
         Random seed for sampling.
 

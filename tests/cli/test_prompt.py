@@ -121,6 +121,26 @@ def test_a_run_that_is_stopped_goes_on(how: signal.Signals, code: int, server: M
     assert len(lines) == N_TEXTS
 
 
+def test_many_files_are_one_input_and_are_resumed(server: ModelServer, files: Path) -> None:
+    lines = (files / "test.jsonl").read_text().splitlines(keepends=True)
+    (files / "parts").mkdir()
+    (files / "parts" / "a.jsonl").write_text("".join(lines[:2]))
+    (files / "parts" / "b.jsonl").write_text("".join(lines[2:5]))
+    (files / "rest.jsonl").write_text("".join(lines[5:]))
+    with Relay(server).running() as relay:
+        many = [name for name in call(relay.url, server.folder, "-o", "out.jsonl", "-q") if name != "test.jsonl"]
+        relay.trouble = lambda n_asked, body: None if n_asked <= 4 else (401, {}, {"error": {"message": "no"}})
+        assert main([*many, "--", "parts", "rest.jsonl"]) == 2
+        assert not (files / "out.jsonl").exists()
+        relay.trouble = lambda n_asked, body: None
+        assert main([*many, "--", "parts", "rest.jsonl"]) == 0
+        assert_nothing_was_asked_twice(relay)
+        answers = str(files / "out.jsonl.answers.jsonl")
+        assert main(call(relay.url, server.folder, "-o", "single.jsonl", "--answers", answers)) == 0
+        assert_nothing_was_asked_twice(relay)
+    assert (files / "out.jsonl").read_bytes() == (files / "single.jsonl").read_bytes()
+
+
 def test_predictions_can_be_evaluated(server: ModelServer, files: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with Relay(server).running() as relay:
         options = ("--endpoint", "completion", "--unknown", "drop", "-o", "out.jsonl")

@@ -106,6 +106,27 @@ def test_mistakes_get_one_clear_line(
     assert Path("there/train.jsonl").read_text() == "mine"
 
 
+@pytest.mark.parametrize("left", [["test"], ["test", "dev"]])
+def test_a_killed_split_is_completed_and_other_files_are_not_overwritten(
+    folder: Path, left: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["split", "in.jsonl", "-o", "whole"]) == 0
+    Path("out").mkdir()
+    for name in left:  # the order in which they are published
+        Path(f"out/{name}.jsonl").write_bytes(Path(f"whole/{name}.jsonl").read_bytes())
+    assert main(["split", "in.jsonl", "-o", "out"]) == 0
+    assert parts("out") == parts("whole")
+    whole = Path("whole/dev.jsonl").read_bytes()
+    for at, other in enumerate((b"mine", whole + b"\n", whole[:-2])):
+        Path(f"mine{at}").mkdir()
+        Path(f"mine{at}/dev.jsonl").write_bytes(other)
+        capfd.readouterr()
+        assert main(["split", "in.jsonl", "-o", f"mine{at}"]) == 2
+        assert f"mine{at}/dev.jsonl already exists; choose another folder" in capfd.readouterr().err
+        assert Path(f"mine{at}/dev.jsonl").read_bytes() == other
+        assert not Path(f"mine{at}/train.jsonl").exists()
+
+
 @given(st.dictionaries(st.integers(0, 1 << 64), st.integers(1, 5), max_size=30), st.integers(0, 40), st.integers(0, 40))
 def test_no_part_is_larger_than_asked_for(counts: dict[int, int], n_test: int, n_dev: int) -> None:
     found = _assign(counts, {"test": n_test, "dev": n_dev})

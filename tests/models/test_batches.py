@@ -1,9 +1,17 @@
 """Batches: padding, and inputs of similar length together, in an order that depends on seed and epoch alone."""
 
-import torch
+from itertools import zip_longest
+from typing import Any
 
-from setaug.models.neural.batches import LengthGroups, cut, pad_inputs
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setaug import SetGenerator
+from setaug.models.neural.batches import TOKENS_PER_ROW, LengthGroups, by_length, cut, pad_inputs
 from setaug.models.neural.scratch import train_tokenizer
+from tests.conftest import EXAMPLES
 
 LENGTHS = [int(n) for n in torch.randint(1, 50, (200,), generator=torch.Generator().manual_seed(0))]
 
@@ -53,3 +61,29 @@ def test_texts_are_cut_only_where_they_are_too_long():
     assert short[0] == whole[0][:5]
     assert len(short[1]) == 5
     assert cut(tokenizer, [], 5) == ([], 0)
+
+
+@given(st.lists(st.integers(1, 400), max_size=60), st.integers(1, 9))
+def test_batches_are_bounded_by_rows_and_by_padded_tokens(lengths: list[int], size: int) -> None:
+    rows = [[0] * length for length in lengths]
+    batches = list(by_length(rows, size))
+    assert sorted(at for batch in batches for at in batch) == list(range(len(rows)))
+    order = [lengths[at] for batch in batches for at in batch]
+    assert order == sorted(order)
+    for batch, following in zip_longest(batches, batches[1:]):
+        longest = max(lengths[at] for at in batch)
+        assert len(batch) <= size
+        assert len(batch) == 1 or len(batch) * longest <= size * TOKENS_PER_ROW
+        if following is not None:  # it is as full as it can be
+            assert len(batch) == size or (len(batch) + 1) * lengths[following[0]] > size * TOKENS_PER_ROW
+
+
+@pytest.mark.parametrize("changes", [{}, {"samples": 4}])
+def test_sets_are_the_same_however_texts_are_divided(
+    generator: SetGenerator, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [example.text * (1 + at % 5) for at, example in enumerate(EXAMPLES[:20])]
+    whole = generator.predict(texts, **changes)
+    monkeypatch.setattr("setaug.models.neural.batches.TOKENS_PER_ROW", 3)
+    divided = generator.predict(texts, **changes)
+    assert [one.labels for one in divided] == [one.labels for one in whole]

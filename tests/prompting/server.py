@@ -56,8 +56,9 @@ def save_tiny_model(folder: Path) -> Path:
 class ModelServer:
     """Run ``transformers serve`` in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
+        self.options = options
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -67,7 +68,7 @@ class ModelServer:
 
     def start(self) -> None:
         command = [str(Path(sys.executable).with_name("transformers")), "serve", str(self.folder)]
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--device", "cpu"]
+        options = ["--host", "127.0.0.1", "--port", str(self.port), "--device", "cpu", *self.options]
         environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
             command + options, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -97,9 +98,9 @@ class ModelServer:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[ModelServer]:
+def serving(folder: Path, *options: str) -> Iterator[ModelServer]:
     """Serve a model, and end the server afterwards."""
-    found = ModelServer(folder)
+    found = ModelServer(folder, *options)
     found.start()
     try:
         yield found

@@ -11,6 +11,7 @@ repeated. The key comes from the environment (OPENAI_API_KEY) and is never writt
 import argparse
 import os
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from setaug.cli.shared.options import (
@@ -43,6 +44,7 @@ examples:
   setaug prompt --train train.jsonl test.jsonl --model my-model --base-url http://localhost:8000/v1 -o predictions.jsonl
   setaug prompt --train train.jsonl test.jsonl --model my-model --base-url http://localhost:8000/v1 \\
       --endpoint completion --samples 8 --concurrency 32 -o probabilities.jsonl
+  setaug prompt --train train.jsonl corpus/ more.jsonl --model gpt-4.1-mini -o predictions.jsonl
   setaug prompt --train train.jsonl test.jsonl --model o4-mini -o predictions.jsonl \\
       --request '{"max_tokens": null, "temperature": null, "max_completion_tokens": 2000}'
   setaug evaluate predictions.jsonl test.jsonl
@@ -53,7 +55,7 @@ INTERRUPTED = "received answers are kept; run the same command again to continue
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_input(parser)
+    add_input(parser, are_many=True)
     parser.add_argument(
         "--train", required=True, metavar="FILE", help="labelled examples; some are shown in the prompt"
     )
@@ -114,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--constrain",
         action="store_true",
-        help="constrain the answers to sets; requires vLLM with setaug[vllm], or setaug serve (checked before the run)",
+        help="constrain the answers to sets; requires setaug serve, or vLLM or transformers serve with setaug's constraint",
     )
     group.add_argument("--max-tokens", type=int, default=256, metavar="N", help="maximum length of an answer [256]")
     group.add_argument("--temperature", type=float, metavar="T", help="sampling temperature [0; 1 with --samples]")
@@ -139,7 +141,7 @@ def run(options: argparse.Namespace) -> None:
     check_jsonl(options.output)
     model = _make_model(options)
     skipped = Skipped() if options.skip_bad else None
-    model.fit(_read(options, options.train, skipped, are_labelled=True))
+    model.fit(_read(options, [options.train], skipped, are_labelled=True))
     texts = _read(options, options.input, skipped, are_labelled=False)
     if options.dry_run:
         _show(model, texts)
@@ -199,14 +201,18 @@ def _answers(options: argparse.Namespace) -> str:
     answers = local_path(options.answers or (f"{output}.answers.jsonl" if is_file else "setaug-answers.jsonl"))
     if descriptor_of(answers) is not None or is_address(answers):
         raise UsageError(f"--answers must be a separate local file, got {answers}.")
-    check_outputs([options.output, answers], [options.input, options.train])
+    check_outputs([options.output, answers], [*options.input, options.train])
     return answers
 
 
-def _read(options: argparse.Namespace, path: str, skipped: Any, *, are_labelled: bool) -> "list[Example]":
-    examples = list(read_input(options, path, skipped=skipped, are_labelled=are_labelled))
+def _read(options: argparse.Namespace, paths: list[str], skipped: Any, *, are_labelled: bool) -> "list[Example]":
+    from setaug.engines.sources import find_files
+
+    files = find_files(paths, options.input_kind)
+    read = (read_input(options, file.path, skipped=skipped, are_labelled=are_labelled) for file in files)
+    examples = list(chain.from_iterable(read))
     if not examples:
-        raise UsageError(f"{path} contains no examples.")
+        raise UsageError(f"{', '.join(paths)} contains no examples.")
     return examples
 
 

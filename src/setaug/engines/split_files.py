@@ -12,7 +12,7 @@ from xxhash import xxh3_64_intdigest
 from setaug.engines.sources import SourceFile, find_files
 from setaug.errors import DataError, FileError
 from setaug.examples import Columns, Skipped, read_rows
-from setaug.storage import check_outputs, open_again, open_output
+from setaug.storage import as_file_errors, check_outputs, open_again, open_output
 from setaug.terminal import json_line
 
 PARTS = ("train", "dev", "test")
@@ -45,7 +45,8 @@ def split_files(
     """Write ``train.jsonl``, ``dev.jsonl`` and ``test.jsonl`` into a folder, with all fields of the rows.
 
     A text's part depends on the seed and the text alone, apart from the exact sizes: rows keep their order, and those
-    with the same text stay together. Memory grows by a few bytes per row.
+    with the same text stay together. Memory grows by a few bytes per row. Existing files are never overwritten; those
+    that a killed split of the same rows has left are completed.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def split_files(
         report.n_rows = dict.fromkeys(names, 0)
         labels: dict[str, set[str]] = {name: set() for name in names}
         with ExitStack() as stack:
-            streams = {name: stack.enter_context(open_output(path)) for name, path in targets.items()}
+            streams = {name: stack.enter_context(_open(path)) for name, path in targets.items()}
             # Bad rows were counted before; if the file has changed, the number of valid rows differs.
             rows = _rows(files, columns, Skipped())
             for key, row in zip(keys, rows, strict=True):
@@ -110,13 +111,44 @@ def _check(
     targets: Mapping[str, Path], parts: Mapping[int, str], keys: Sequence[int], sources: Sequence[str | Path]
 ) -> None:
     check_outputs(targets.values(), sources)
-    for path in targets.values():
-        if path.exists():
-            raise FileError(f"{path} already exists; choose another folder.")
+    if targets["train"].exists():  # the last to be published: a split that was killed has left dev and test data
+        raise _exists(targets["train"])
     n_left = sum(key not in parts for key in keys)
     if not n_left:
         raise ValueError(f"no examples are left for training, of {len(keys)}; use less dev and test data.")
     next(iter(targets.values())).parent.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    """Yield what takes the lines of a part; if its file is there already, they have to be the same."""
+    if not path.exists():
+        with open_output(path) as output:
+            yield output
+        return
+    with as_file_errors("read", path):
+        stream = path.open("rb")
+    with stream:
+        yield _Same(path, stream)
+        if stream.read(1):
+            raise _exists(path)
+
+
+@dataclass(frozen=True)
+class _Same:
+    """Raise unless what is written is what a file contains."""
+
+    path: Path
+    stream: BinaryIO
+
+    def write(self, line: bytes) -> None:
+        """Compare a line."""
+        if self.stream.read(len(line)) != line:
+            raise _exists(self.path)
+
+
+def _exists(path: Path) -> FileError:
+    return FileError(f"{path} already exists; choose another folder.")
 
 
 @contextmanager

@@ -1,10 +1,12 @@
 """Client of an OpenAI-compatible server: concurrent requests, retries with backoff, and no repeated requests."""
 
 import asyncio
+import json
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -64,16 +66,31 @@ def ask(
         _run(lambda: _Asking(endpoint, log, refusals, done, tell).all(waiting))
 
 
-def check_knows_sets(endpoint: Endpoint, body: Mapping[str, Any], tell: Tell = lambda reason: None) -> None:
-    """Raise `EndpointError` unless a server supports set parameters: one that does rejects an unknown one."""
-    probe = {**body, "max_tokens": 1, "vllm_xargs": {f"{PREFIX}probe": 1}}
-    refusals: dict[str, str] = {}
-    ask([Request("probe", lambda: dict(probe), 1, "a trial")], AnswerLog(), endpoint, refusals=refusals, tell=tell)
-    if not any("set_labels" in reason for reason in refusals.values()):
-        raise EndpointError(
-            "the server does not support set_labels, so it cannot be constrained to sets; use vLLM with "
-            "setaug[vllm], or setaug serve with a causal model."
-        )
+def negotiate_sets(
+    endpoint: Endpoint, body: Mapping[str, Any], tell: Tell = lambda reason: None
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return how to write set parameters for a server; raise `EndpointError` if it does not support them.
+
+    A server that supports them rejects an unknown one.
+    """
+    for write in (dict, as_generation_config):
+        probe = write({**body, "max_tokens": 1, "vllm_xargs": {f"{PREFIX}probe": 1}})
+        refusals: dict[str, str] = {}
+        ask([Request("probe", partial(dict, probe), 1, "a trial")], AnswerLog(), endpoint, refusals=refusals, tell=tell)
+        if any("set_labels" in reason for reason in refusals.values()):
+            return write
+    raise EndpointError(
+        "the server does not support set_labels, so it cannot be constrained to sets; use vLLM with setaug[vllm], or "
+        "setaug serve with a causal model."
+    )
+
+
+def as_generation_config(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request with the parameters of a set as ``transformers serve`` takes them."""
+    rest = {name: value for name, value in body.items() if name != "vllm_xargs"}
+    # With a generation_config, that server samples only if it says so.
+    settings = {"do_sample": body.get("temperature", 1) > 0, **body["vllm_xargs"]}
+    return {**rest, "generation_config": json.dumps(settings)}
 
 
 def _run(start: Callable[[], Any]) -> None:

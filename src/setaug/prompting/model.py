@@ -1,6 +1,6 @@
 """SETAUG without training: few-shot prompts with labels in an informative order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from setaug.estimator import SetEstimator
 from setaug.examples import Columns, Data, LabelSets, make_examples, make_texts
 from setaug.predictions import Prediction
 from setaug.prompting.answers import AnswerLog, open_answers, request_key
-from setaug.prompting.endpoint import Request, Tell, ask, check_knows_sets
+from setaug.prompting.endpoint import Request, Tell, ask, negotiate_sets
 from setaug.prompting.prompt import KINDS, FewShotPrompt, choose_shots, write_instruction
 from setaug.prompting.reading import UNKNOWN, AnswerReader, ReadAnswer
 from setaug.registry import check_choice
@@ -95,8 +95,8 @@ class PromptedSetModel(SetEstimator):
     max_tokens
         Maximum number of tokens in an answer.
     constrain
-        Whether to constrain the answers to sets. The server must be vLLM with setaug's logits processor, or ``setaug
-        serve``; the first prediction checks it.
+        Whether to constrain the answers to sets. The server must be ``setaug serve``, or vLLM or ``transformers serve``
+        with setaug's constraint; the first prediction checks it.
     skip_refused
         Whether a text that the server rejects (because it is too long, for example) gets an empty set instead of ending
         the run.
@@ -330,7 +330,8 @@ class PromptedSetModel(SetEstimator):
 
         try:
             if self.constrain and n_done < len(requests):
-                check_knows_sets(self.endpoint, requests[0].make_body(), tell)
+                write = negotiate_sets(self.endpoint, requests[0].make_body(), tell)
+                requests = [replace(one, make_body=partial(_written, write, one.make_body)) for one in requests]
             ask(requests, log, self.endpoint, refusals=refusals, done=count, tell=tell)
         except EndpointError as error:
             n_there = sum(len(log.of(request.key)) >= request.n_answers for request in requests)
@@ -354,6 +355,12 @@ class PromptedSetModel(SetEstimator):
             )
         (one,) = read
         return replace(one.prediction, id=key)
+
+
+def _written(
+    write: Callable[[dict[str, Any]], dict[str, Any]], make_body: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    return write(make_body())
 
 
 def _report(

@@ -12,6 +12,9 @@ Batch: TypeAlias = dict[str, torch.Tensor]
 """What a model is called with."""
 IGNORED = -100
 """The label of positions that the loss ignores."""
+TOKENS_PER_ROW = 128
+"""How many tokens a row of a batch has on average, at most: the default length of texts (120) makes full batches, and
+longer texts need no more memory."""
 
 
 class Item(TypedDict):
@@ -67,9 +70,19 @@ def on_device(batch: Batch, device: Any) -> Batch:
 
 
 def by_length(rows: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
-    """Yield the indices of all rows in batches, the shortest rows first."""
-    order = sorted(range(len(rows)), key=lambda at: len(rows[at]))
-    return (order[start : start + size] for start in range(0, len(order), size))
+    """Yield the indices of all rows in batches, the shortest rows first.
+
+    A batch has at most `size` rows, and fewer where they are long: with its padding, at most `TOKENS_PER_ROW` tokens
+    for each of the `size` rows.
+    """
+    batch: list[int] = []
+    for at in sorted(range(len(rows)), key=lambda at: len(rows[at])):
+        if batch and (len(batch) == size or (len(batch) + 1) * len(rows[at]) > size * TOKENS_PER_ROW):
+            yield batch
+            batch = []
+        batch.append(at)
+    if batch:
+        yield batch
 
 
 @contextmanager

@@ -1,0 +1,207 @@
+"""Kill predictions of many texts in the middle: nothing is lost, nothing is there twice, and the bytes are the same.
+
+``python -m tests.prediction_kills --texts 10000`` kills the command, an actor on Ray, and the server that
+`setaug prompt` asks; the test suite does it with few texts.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from setaug.cli import main
+from setaug.sample import sample_examples
+from tests.conftest import write_examples
+from tests.kills import ended, outputs, run, start
+from tests.prompting.server import ModelServer, save_tiny_model
+
+N_SHARDS = 8
+
+
+def lay_out(folder: Path, n_texts: int) -> None:
+    """Write the input: different texts, each with its number."""
+    rows = [
+        json.dumps({"id": at, "text": f"{one.text} {at}"}) for at, one in enumerate(sample_examples(n_texts, seed=1))
+    ]
+    (folder / "texts.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    write_examples(folder / "few.jsonl", sample_examples(30, seed=1))
+
+
+def kill_command(folder: Path, model: str, n_kills: int, *options: str) -> str:
+    """Kill ``setaug predict`` again and again, each time after it has got further."""
+    expected = _expected(folder, ["predict", model, "texts.jsonl", *options, "-q"])
+    size = sum(map(len, expected.values()))
+    command = ["predict", model, "texts.jsonl", *options, "-q", "-o", "killed/sets.jsonl"]
+    finished: list[int] = []
+    for at in range(n_kills):
+        child, wait = start(command), random.Random(at).uniform(0, 0.2)
+        while (code := ended(child)) is None and _finished_bytes(folder / "killed") < size * (at + 1) // (n_kills + 1):
+            time.sleep(0.005)
+        time.sleep(wait)  # so that it is somewhere in the middle
+        if code is None and (code := ended(child)) is None:
+            os.kill(child, signal.SIGKILL)
+            code = ended(child, wait=True)
+        assert code == -signal.SIGKILL, f"it ended with {code} before kill {at}"
+        assert not outputs(folder / "killed"), "something is published, and it is not whole"
+        finished.append(_finished_bytes(folder / "killed"))
+    assert finished == sorted(set(finished)), "a run did not go on from where the last was killed"
+    assert run(command) == 0
+    _check(folder, expected)
+    shares = ", ".join(f"{100 * each / size:.0f} %" for each in finished)
+    return f"killed with {shares} finished"
+
+
+def kill_actors(folder: Path, model: str, n_kills: int) -> str:
+    """Kill actors on Ray, each time after one more shard is finished."""
+    shards = ["--shards", str(N_SHARDS)]
+    expected = _expected(folder, ["predict", model, "texts.jsonl", *shards, "-q"])
+    killed: list[int] = []
+    command = ["predict", model, "texts.jsonl", "-o", "killed/sets.jsonl", *shards, "-q"]
+    with _meanwhile(lambda stop: _kill_actors(folder / "killed", n_kills, killed, stop)):
+        assert main([*command, "--engine", "ray", "--workers", "2"]) == 0
+    assert len(killed) == n_kills, f"only {len(killed)} actors were killed"
+    _check(folder, expected)
+    return f"{n_kills} actors killed"
+
+
+def _kill_actors(out: Path, n_kills: int, killed: list[int], stop: Event) -> None:
+    import psutil
+
+    while len(killed) < n_kills and not stop.is_set():
+        time.sleep(0.02)
+        if len(list(out.glob(".*/*.notes"))) <= len(killed):
+            continue
+        for child in psutil.Process().children(recursive=True):
+            if child.name().startswith("ray::_Actor") and child.pid not in killed:
+                time.sleep(random.Random(len(killed)).uniform(0, 0.3))
+                os.kill(child.pid, signal.SIGKILL)
+                killed.append(child.pid)
+                break
+
+
+def kill_server(folder: Path, n_texts: int, n_kills: int) -> str:
+    """Kill the server in the middle of ``setaug prompt``: it is started again, while the command waits or after it."""
+    server = ModelServer(save_tiny_model(folder / "language-model"))
+    server.start()
+    try:
+        few = ["--shots", "1", "--max-listed", "0", "--max-tokens", "6", "--endpoint", "completion"]
+        where = ["--model", str(server.folder), "--base-url", f"{server.url}/v1"]
+        common = ["prompt", "texts.jsonl", "--train", "few.jsonl", *few, *where, "-q"]
+        expected = _expected(folder, common)
+        command = [*common, "-o", "killed/sets.jsonl", "--retries", "1"]
+        answers = folder / "killed" / "sets.jsonl.answers.jsonl"
+        n_waited = 0
+        child = start([*command, "--retries", "12"])
+        for at in range(n_kills):
+            while ended(child) is None and _n_lines(answers) < n_texts * (at + 1) // (n_kills + 1):
+                time.sleep(0.01)
+            server.kill()
+            if at % 2:  # it gives up, and is called again
+                os.kill(child, signal.SIGKILL)
+                ended(child, wait=True)
+                code = run(command)
+                assert code == 2, f"without a server it ended with {code}"
+                server.start()
+                child = start([*command, "--retries", "12"])
+            else:
+                server.start()
+                n_waited += 1
+        assert ended(child, wait=True) == 0
+    finally:
+        server.kill()
+    _check(folder, expected)
+    requests = [json.loads(line)["request"] for line in answers.read_text().splitlines()]
+    assert len(requests) == len(set(requests)) == n_texts, "an answer is missing, or was asked for twice"
+    return f"{n_kills} times killed; the command waited for it {n_waited} times, and was called again the others"
+
+
+def _expected(folder: Path, command: list[str]) -> dict[str, bytes]:
+    """Return what the command writes without kills."""
+    os.chdir(folder)
+    for name in ("whole", "killed"):
+        (folder / name).mkdir()
+    assert run([*command, "-o", "whole/sets.jsonl"]) == 0
+    found = _sets(folder / "whole")
+    texts = (folder / "texts.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for part in found.values() for line in part.splitlines()]
+    assert [row["id"] for row in rows] == list(range(len(texts))), "a text is missing, or is there twice"
+    assert len({tuple(row["labels"]) for row in rows}) > 1, "all sets are the same, so nothing is tested"
+    return found
+
+
+def _check(folder: Path, expected: dict[str, bytes]) -> None:
+    assert _sets(folder / "killed") == expected
+    left = [path.name for path in (folder / "killed").iterdir() if path.name.startswith(".")]
+    assert not left, f"left behind: {left}"
+
+
+def _sets(out: Path) -> dict[str, bytes]:
+    return {name: lines for name, lines in sorted(outputs(out).items()) if "answers" not in name}
+
+
+def _finished_bytes(out: Path) -> int:
+    """Return the size of what a run has finished: windows in a journal, or shards with their notes."""
+    for left in out.glob(".*.unfinished"):
+        if left.is_file():
+            return sum(len(line) for line in left.read_bytes().splitlines(True) if not line.startswith(b"#"))
+        return sum(note.with_suffix("").stat().st_size for note in left.glob("*.notes"))
+    return 0
+
+
+def _n_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+@contextmanager
+def _meanwhile(act: Callable[[Event], None]) -> Iterator[None]:
+    stop = Event()
+    thread = Thread(target=act, args=[stop])
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def run_all() -> None:
+    """Try all, and print what was done."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--texts", type=int, default=10_000)
+    parser.add_argument("--kills", type=int, default=5)
+    tries: dict[str, Callable[[Path, str], Any]] = {
+        "command": lambda folder, model: kill_command(folder, model, options.kills),
+        "shards": lambda folder, model: kill_command(folder, model, options.kills, "--shards", str(N_SHARDS)),
+        "actors": lambda folder, model: kill_actors(folder, model, options.kills),
+        "server": lambda folder, _: kill_server(folder, options.texts, options.kills),
+    }
+    parser.add_argument("--only", nargs="*", choices=tries, default=list(tries))
+    options = parser.parse_args()
+    import setaug.models.neural.training  # noqa: F401 - so that a child need not load it again
+
+    with tempfile.TemporaryDirectory() as place:
+        base = Path(place).resolve()
+        lay_out(base, 10)
+        model = str(base / "model")
+        assert run(["train", str(base / "few.jsonl"), "--model", "tiny", "-o", model, "--epochs", "1"]) == 0
+        for name in options.only:
+            folder = base / name
+            folder.mkdir()
+            lay_out(folder, options.texts)
+            began = time.monotonic()
+            found = tries[name](folder, model)
+            sys.stdout.write(f"{name}: {options.texts:,} texts, {found}; {time.monotonic() - began:.0f} s; all whole\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    run_all()
