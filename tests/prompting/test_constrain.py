@@ -136,12 +136,12 @@ def test_transformers_serve_knows_all_parameters_and_refuses_bad_ones(transforme
 
 def test_transformers_serve_without_the_constraint_is_found_out(server, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(EndpointError, match="does not know set_labels"):
+    with pytest.raises(EndpointError, match="does not support set_labels"):
         prompted(server.url, str(server.folder), constrain=True).predict(["x"])
     (tmp_path / "texts.jsonl").write_text('{"text": "x", "labels": ["a"]}\n', encoding="utf-8")
     where = ["--model", str(server.folder), "--base-url", f"{server.url}/v1", "-o", "out.jsonl"]
     assert main(["prompt", "texts.jsonl", "--train", "texts.jsonl", "--constrain", *where]) == 2
     said = capfd.readouterr().err
-    assert "the server does not know set_labels, so it cannot be constrained to sets" in said
+    assert "the server does not support set_labels, so it cannot be constrained to sets" in said
     assert said.count("\n") == 1
     assert not (tmp_path / "out.jsonl").exists()

@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--constrain",
         action="store_true",
-        help="constrain the answers to sets; requires setaug serve, or vLLM or transformers serve with setaug's constraint",
+        help="constrain the answers to sets; requires setaug serve, or vLLM or transformers serve set up for it",
     )
     group.add_argument("--max-tokens", type=int, default=256, metavar="N", help="maximum length of an answer [256]")
     group.add_argument("--temperature", type=float, metavar="T", help="sampling temperature [0; 1 with --samples]")
