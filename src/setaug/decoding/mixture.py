@@ -116,7 +116,7 @@ class Mixture:
             for at in range(len(members)):
                 added = counts + np.eye(len(members))[at]
                 mean = average(calibrated, added / added.sum())
-                tried.append((mean_f1(Rule(least=least).choose(mean.labels, mean.sizes), hits, n_true), added))
+                tried.append((mean_f1(Rule(least=least, largest=largest).choose(mean.labels, mean.sizes), hits, n_true), added))
             reached, counts = max(tried, key=lambda pair: pair[0])
             if reached > best[0]:
                 best = reached, counts
@@ -145,7 +145,7 @@ class Mixture:
         calibrations = tuple(LogisticCalibration(float(a), float(b)) for a, b in saved["calibrations"])
         if len(weights) != len(calibrations) or not np.isfinite(weights).all() or not 0.99 < sum(weights) < 1.01:
             raise ValueError(f"weights must sum to 1, one for each calibration, got {weights!r}")
-        return cls(weights=weights, calibrations=calibrations, rule=Rule(**saved["rule"]))
+        return cls(weights=weights, calibrations=calibrations, rule=Rule.from_dict(saved["rule"]))
 
 
 def average(members: Sequence[LabelProbabilities], weights: Sequence[float] | Floats) -> LabelProbabilities:
