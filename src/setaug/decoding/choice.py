@@ -5,13 +5,15 @@ of the number of labels that independent ones have (Poisson binomial), and q tha
 
     P(label i, size s) = p_i PB_{-i}(s - 1) q(s) / PB(s)
 
-where PB_{-i} leaves label i out. A model without a distribution over sizes has q(s) proportional to PB(s) r(s); the
-ratio r makes the mean of q over the dev data equal to the shares of their sizes, as labels are not independent. These joint probabilities are all that the expected F1 of a set depends on: label i
+where PB_{-i} leaves label i out. These joint probabilities are all that the expected F1 of a set depends on: label i
 adds the sum over s of 2 P(i, s) / (k + s) to the expected F1 of a set of k labels, so the best set of k labels is
 found by sorting. `setaug.decoding.samples` does the same where whole sets were drawn.
+
+For a model without a distribution over sizes, q(s) is proportional to PB(s) r(s). Labels are not independent, so PB
+alone has the wrong sizes; the ratios r give them the shares that they have in the dev data, on average over the texts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
 from typing import Any
@@ -19,11 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setaug.errors import DataError
-from setaug.examples import Columns, make_examples
-from setaug.predictions import Prediction
 from setaug.registry import check_choice
-from setaug.settings import CHOICES, WAYS, Decoding, check_whole
+from setaug.settings import WAYS, Decoding, check_whole
 
 Floats = NDArray[np.floating[Any]]
 Hits = NDArray[np.bool_]
@@ -36,8 +35,6 @@ _BLOCK = 128
 """Texts at a time, which bounds memory."""
 _MAX_JUDGES = 1000
 """Of more dev examples, every second, third, ... compares the ways; more would only take longer."""
-ASKED = ("choose", "threshold", "k", "size_is", "min_size", "max_size")
-"""The fields of `Decoding` that say which set is chosen from probabilities."""
 _TINY = 1e-9
 _MORE = 10
 """Examples with independent labels that are added to the sizes of dev data."""
@@ -157,7 +154,10 @@ class Rule:
             threshold=self.threshold if asked.threshold is None else asked.threshold,
             k=self.k if asked.k is None else asked.k,
         )
-        allowed = asked.sizes(max(self._most(probabilities.shape[1]), asked.k or 0))
+        n_labels = probabilities.shape[1]
+        allowed = asked.sizes(max(self._most(n_labels), asked.k or 0))
+        if allowed[0] > n_labels:
+            raise ValueError(f"{n_labels} labels are known, too few for a set of {allowed[0]}.")
         if asked.size_is is None and allowed[-1] >= self.least > allowed[0]:
             allowed = range(self.least, allowed[-1] + 1)
         return rule.choose(probabilities, sizes, allowed=allowed)
@@ -409,70 +409,6 @@ def _sums(p: Floats, most: int) -> Floats:
         found[:, at + 1] = found[:, at] * (1 - one)
         found[:, at + 1, 1:] += found[:, at, :-1] * one
     return found
-
-
-# --- what a call asks for ---------------------------------------------------------------------------------------------
-
-
-def check_scored(choose: str) -> None:
-    """Raise a `ValueError` unless a model that scores labels, and writes none, can choose sets in this way."""
-    check_choice("choose", choose, [name for name in CHOICES if name != "written"])
-
-
-def ways_of(choose: str) -> tuple[str, ...]:
-    """Return the ways that dev data choose among: the one that is named, or all."""
-    return (choose,) if choose in WAYS else tuple(WAYS)
-
-
-def changed(decoding: Decoding, changes: Mapping[str, Any], *, of: str, names: Iterable[str] = ASKED) -> Decoding:
-    """Return settings with the changes of one call; `names` are those that can be changed of such a model.
-
-    Examples
-    --------
-    >>> changed(Decoding(choose="top-k", k=3), {"choose": "size"}, of="a classifier").k is None
-    True
-
-    """
-    if unknown := changes.keys() - set(names):
-        raise TypeError(f"{of} takes no {', '.join(sorted(unknown))}.")
-    found = replace(decoding, **{**({"k": None} if "choose" in changes else {}), **changes})
-    if changes.get("threshold") is not None and found.choose != "threshold":
-        raise ValueError(f"threshold is for choose='threshold', and choose is {found.choose!r}.")
-    return found
-
-
-def true_sizes(choose: str, items: Any, columns: Columns | None = None) -> list[int] | None:
-    """Return the sizes of the true sets for ``oracle-k``, and None for any other choice."""
-    if choose != "oracle-k":
-        return None
-    if any(isinstance(item, str) for item in items):
-        raise DataError("oracle-k needs the true sets: give examples, not texts.")
-    return [len(example.labels) for example in make_examples(items, None, columns)]
-
-
-def make_prediction(
-    row: Floats,
-    labels: Sequence[str],
-    columns: NDArray[np.int64],
-    key: str | int | None = None,
-    *,
-    sizes: Floats | None = None,
-) -> Prediction:
-    """Return a prediction of the labels of some columns, with the probabilities that are not negligible.
-
-    Examples
-    --------
-    >>> make_prediction(np.array([0.2, 0.1, 0.7]), ["joy", "fear", "love"], np.array([2, 0])).labels
-    ('love', 'joy')
-
-    """
-    ranked = [at for at in np.argsort(-row, kind="stable")[:100].tolist() if row[at] >= 0.001]
-    return Prediction(
-        labels=tuple(labels[at] for at in columns),
-        probabilities={labels[at]: round(float(row[at]), 6) for at in ranked},
-        sizes=None if sizes is None else {at: round(float(p), 6) for at, p in enumerate(sizes) if p >= 0.001},
-        id=key,
-    )
 
 
 # --- thresholds and numbers of labels, tuned on dev data --------------------------------------------------------------

@@ -87,8 +87,8 @@ def predict_by_vote(
     shares = label_shares(sets)
     probabilities = shares if calibration is None else calibration(shares)
     sizes = size_shares(sets) if sizes is None else sizes
-    asked = {"threshold": 0.5 if threshold is None else threshold, "k": k, "allowed": allowed}
-    labels = choose(way, sets, probabilities=probabilities, sizes=sizes, **asked)
+    level = 0.5 if threshold is None else threshold
+    labels = choose(way, sets, probabilities=probabilities, sizes=sizes, threshold=level, k=k, allowed=allowed)
     unknown = None if strange is None else tuple(label for label in labels if label in strange)
     return Prediction(labels=labels, probabilities=probabilities, sizes=sizes, unknown=unknown, id=key)
 

@@ -1,9 +1,10 @@
 """Decoding settings as cells keep them, so that results measured earlier are found.
 
 Cells name the choice that samples would have, also where none are drawn and the set is the one that the model writes.
+Those of classifiers name a ``rule``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -23,7 +24,8 @@ def decoding_to_cell(given: Mapping[str, Any]) -> dict[str, Any]:
 
     """
     choose = given.get("choose", "expected-f1")
-    return asdict(Decoding(**{**given, "choose": _OLD.get(choose, choose)})) | {"choose": choose}
+    found = asdict(Decoding(**{"threshold": 0.5, **given, "choose": _OLD.get(choose, choose)})) | {"choose": choose}
+    return {name: value for name, value in found.items() if name != "k" or value is not None}
 
 
 def decoding_from_cell(kept: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,4 +38,19 @@ def decoding_from_cell(kept: Mapping[str, Any]) -> dict[str, Any]:
 
     """
     choose = kept.get("choose", "expected-f1")
-    return {**kept, "choose": _OLD.get(choose, choose) if kept.get("samples") else "written"}
+    choose = _OLD.get(choose, choose) if kept.get("samples") else "written"
+    unused = () if choose == "threshold" else ("threshold",)
+    return {name: value for name, value in kept.items() if name not in unused} | {"choose": choose}
+
+
+def rule_from_cell(kept: Mapping[str, Any], find_k: Callable[[], int]) -> dict[str, Any]:
+    """Return what a classifier is asked for; `find_k` returns the k of ``top-k`` where the cell has none.
+
+    Examples
+    --------
+    >>> rule_from_cell({"rule": "top-k"}, lambda: 3), rule_from_cell({"rule": "oracle-k"}, lambda: 3)
+    ({'choose': 'top-k', 'k': 3}, {'choose': 'oracle-k'})
+
+    """
+    found: dict[str, Any] = {"choose": kept["rule"]}
+    return found | {"k": kept.get("k") or find_k()} if kept["rule"] == "top-k" else found

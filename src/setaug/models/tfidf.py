@@ -7,7 +7,7 @@ several strengths are tried; the dev data decides between them, and on the way t
 import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,8 +20,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.svm import LinearSVC
 
-from setaug.decoding.choice import Rule, changed, check_scored, make_prediction, true_sizes, ways_of
-from setaug.decoding.mixture import LogisticCalibration
+from setaug.decoding.choice import Rule
+from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
+from setaug.decoding.scored import changed, check_scored, predict_scored, ways_of
 from setaug.errors import DataError, ModelError, SetAugError
 from setaug.estimator import SetEstimator
 from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples, make_texts
@@ -160,7 +161,7 @@ class TfidfClassifier(SetEstimator):
             else:
                 weights, scores = None, _out_of_fold(name, c, features, gold, self.folds)
             calibration = LogisticCalibration.fit(expit(scores), hits)
-            options = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
+            options: Any = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
             rule, f1 = Rule.fit(calibration(expit(scores)), None, hits, sizes, **options)
             self.trials_.append(Trial(classifier=name, c=c, f1=f1, rule=rule))
             best = max(self.trials_, key=lambda trial: trial.f1)
@@ -207,12 +208,15 @@ class TfidfClassifier(SetEstimator):
         asked = changed(Decoding(choose=self.choose), changes, of="a TF-IDF classifier")
         check_scored(asked.choose)
         items: Any = data if isinstance(data, str) else list(as_rows(data))
-        texts, keys = make_texts(items, self.columns_)
-        found = self.predict_proba(texts)
-        chosen = self.rule_.choose_asked(asked, found, true=true_sizes(asked.choose, items, self.columns_))
-        if progress is not None:
-            progress("scoring", len(texts), len(texts))
-        return [make_prediction(row, self.labels_, at, key) for row, at, key in zip(found, chosen, keys, strict=True)]
+        options: Any = {"rule": self.rule_, "labels": self.labels_, "columns": self.columns_}
+
+        def find(texts: Sequence[str], told: Progress | None) -> LabelProbabilities:
+            found = LabelProbabilities(self.predict_proba(texts))
+            if told is not None:
+                told("scoring", len(texts), len(texts))
+            return found
+
+        return predict_scored(find, items, asked, **options, progress=progress)
 
     def save(self, path: str | Path) -> None:
         """Write everything that is needed to predict into one file of safetensors, without pickle."""
@@ -221,7 +225,7 @@ class TfidfClassifier(SetEstimator):
         self._check_fitted()
         names = self.vectorizer_.get_feature_names_out().tolist()
         kept = {"params": self.get_params(), "columns": self.columns_.to_dict(), "labels": self.labels_, "terms": names}
-        kept |= {"rule": self.rule_.to_dict(), "calibration": asdict(self.calibration_)}
+        kept |= {"rule": self.rule_.to_dict(), "calibration": self.calibration_.to_list()}
         tensors = {"coef": self.coef_, "intercept": self.intercept_, "idf": self.vectorizer_.idf_}
         save_file(
             {name: np.ascontiguousarray(value) for name, value in tensors.items()},
@@ -248,7 +252,7 @@ class TfidfClassifier(SetEstimator):
             model.labels_ = list(check_labels(kept["labels"], "labels"))
             model.rule_ = Rule.from_dict(kept["rule"])
             model.least_, model.largest_ = model.rule_.least, int(model.rule_.largest or len(model.labels_))
-            model.calibration_ = LogisticCalibration(*(float(kept["calibration"][name]) for name in ("slope", "shift")))
+            model.calibration_ = LogisticCalibration.from_list(kept["calibration"])
             terms = check_labels(kept["terms"], "terms")
             model.vectorizer_ = _make_vectorizer(model.ngrams, vocabulary={term: at for at, term in enumerate(terms)})
             model.vectorizer_.idf_ = tensors["idf"]
@@ -268,7 +272,7 @@ def _as_now(kept: dict[str, Any]) -> dict[str, Any]:
     names = {"way": "rule", "threshold": "threshold", "k": "top_k", "least": "least", "largest": "largest"}
     params = {"choose" if name == "rule" else name: value for name, value in kept["params"].items()}
     rule = {name: kept[old] for name, old in names.items()}
-    return kept | {"params": params, "rule": rule, "calibration": {name: kept[name] for name in ("slope", "shift")}}
+    return kept | {"params": params, "rule": rule, "calibration": [kept["slope"], kept["shift"]]}
 
 
 Weights = tuple[NDArray[np.float32], NDArray[np.float64]]

@@ -7,9 +7,23 @@ from sklearn.base import BaseEstimator
 
 from setaug.examples import Example
 from setaug.metrics import score_sets
-from setaug.models.neural.classifier import TOP_K
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
+
+TOP_K = (1, 3, 5, 10, 50)
+"""The values of k that the paper tries on the dev data."""
+
+
+def best_k(gold: Sequence[Sequence[str]], ranked: Sequence[Sequence[str]]) -> int:
+    """Return the paper's k with the highest mean F1 of the k first labels; the smallest of equal ones.
+
+    Examples
+    --------
+    >>> best_k([["joy"]], [["joy", "love", "fear"]])
+    1
+
+    """
+    return max(TOP_K, key=lambda k: (score_sets(gold, [labels[:k] for labels in ranked]).samples_f1, -k))
 
 
 class MostFrequent(BaseEstimator):  # type: ignore[misc]
@@ -27,8 +41,7 @@ class MostFrequent(BaseEstimator):  # type: ignore[misc]
         """Count labels; choose k by the mean F1 of the sets on dev data."""
         counted = LabelStatistics().update(example.labels for example in examples)
         self.labels_ = sorted(counted.labels, key=lambda label: (-counted.count(label), label))
-        gold = [example.labels for example in dev]
-        self.k_ = max(TOP_K, key=lambda k: (score_sets(gold, [self.labels_[:k]] * len(gold)).samples_f1, -k))
+        self.k_ = best_k([example.labels for example in dev], [self.labels_] * len(dev))
         return self
 
     def predict(self, examples: Iterable[Example], *, k: int | None = None) -> list[Prediction]:

@@ -14,11 +14,12 @@ from typing import Any
 from setaug.augmenter import SetAugmenter
 from setaug.datasets import Dataset, load_dataset, parse_name
 from setaug.datasets.entry import choose
+from setaug.examples import Example
 from setaug.experiments.augmenters import augmenter_from_cell, augmenter_to_cell
 from setaug.experiments.cells import Cell, Result, cell_key
-from setaug.experiments.decodings import decoding_from_cell, decoding_to_cell
+from setaug.experiments.decodings import decoding_from_cell, decoding_to_cell, rule_from_cell
 from setaug.experiments.reproduction.experiment import LANGUAGE_MODEL, PLAIN, QUOTED, Experiment, Row
-from setaug.experiments.reproduction.most_frequent import MostFrequent
+from setaug.experiments.reproduction.most_frequent import TOP_K, MostFrequent, best_k
 from setaug.experiments.trainings import paper_settings, training_from_cell, training_to_cell
 from setaug.metrics import evaluate
 from setaug.models.methods import make_model
@@ -212,7 +213,7 @@ class Trainings:
                 bits = _score_sets(model, dataset, cell)
                 yield {"likelihood": bits, **_took(dataset, seconds, began)}
                 continue
-            predictions = model.predict(dataset.test, **_as_now(cell), **self._prompt_options(cell))
+            predictions = model.predict(dataset.test, **_as_now(cell, model, dataset), **self._prompt_options(cell))
             times = _took(dataset, seconds, began)
             path = predictions_path(self.folder, cell)
             _write(predictions, path)
@@ -238,7 +239,8 @@ class Trainings:
             )
         training = training_from_cell(cell["training"])
         if method == "classifier":
-            classifier = make_model(method, path, training=training)
+            # The checkpoint is the one whose sets above a threshold are best, whatever the rule of the cell.
+            classifier = make_model(method, path, training=training, decoding=Decoding(choose="threshold"))
             return classifier.fit(dataset.train, dev=dataset.dev, **self._run(cell))
         augmenter = augmenter_from_cell(cell["augmenter"])
         options = {"size": augmenter.with_size, "augmenter": augmenter, "vocabulary": cell["vocabulary"]}
@@ -269,10 +271,19 @@ class Trainings:
         return next(model for model in self.setup.models.values() if name_model(model) == cell["model"])
 
 
-def _as_now(cell: Cell) -> dict[str, Any]:
-    """Return the decoding of a cell under the names of today."""
+def _as_now(cell: Cell, model: Any = None, dataset: Dataset | None = None) -> dict[str, Any]:
+    """Return the decoding of a cell under the names of today; that of a classifier may need the model and dev data."""
     decoding: dict[str, Any] = cell["decoding"]
+    if "rule" in decoding:
+        dev = dataset.dev if dataset is not None else []
+        return rule_from_cell(decoding, lambda: _find_k(model, dev))
     return decoding_from_cell(decoding) if "samples" in decoding else decoding
+
+
+def _find_k(model: Any, dev: Sequence[Example]) -> int:
+    """Return the paper's k for a classifier, by its dev data."""
+    ranked = model.predict(dev, choose="top-k", k=max(TOP_K))
+    return best_k([example.labels for example in dev], [found.labels for found in ranked])
 
 
 def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
@@ -280,7 +291,7 @@ def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
     if "prompt" in cell:
         return {"asked": asdict(model.report_)}
     if cell["method"] == "classifier":
-        return {"chosen": {"threshold": model.threshold_, "top_k": model.top_k_}}
+        return {"chosen": model.rule_.to_dict()}
     if cell["method"] in PLAIN:
         return {"chosen": {"k": model.k_} if isinstance(model, MostFrequent) else asdict(model.trial_)}
     return {}

@@ -30,6 +30,9 @@ from setaug.models.neural.scratch import SHAPES, scratch_generator, train_tokeni
 from setaug.predictions import Prediction
 from setaug.settings import Decoding, Progress, TrainingSettings
 
+DRAWS = 8
+"""Sets that are drawn of a text to sum label probabilities over."""
+
 
 @dataclass(frozen=True, eq=False)
 class Writer:
