@@ -337,7 +337,9 @@ class Decoding:
         How to choose the set. The best rule is determined on the dev data in training; with samples, ``best``
         and ``written`` are ``expected-f1``.
     threshold
-        Minimum probability of a label, for ``threshold``.
+        Minimum probability of a label, for ``threshold``; by default the best on the dev data, 0.5 for samples.
+    k
+        Number of labels, for ``top-k``; by default the best on the dev data, for samples their mean size.
     batch_size
         Sets per batch; fewer where texts are long, at most 128 tokens each on average.
     seed
@@ -361,7 +363,8 @@ class Decoding:
     temperature: float = 1.0
     samples: int = 0
     choose: str = field(default="best", metadata={"choices": CHOICES})
-    threshold: float = 0.5
+    threshold: float | None = None
+    k: int | None = None
     batch_size: int = 32
     seed: int = 0
 
@@ -372,13 +375,18 @@ class Decoding:
             check_whole(name, getattr(self, name), at_least=least)
         for name in ("size_is", "max_size"):
             check_whole(name, getattr(self, name), at_least=0, optional=True)
+        check_whole("k", self.k, at_least=1, optional=True)
+        if self.k is not None and self.choose != "top-k":
+            raise ValueError(f"k is for choose='top-k', and choose is {self.choose!r}.")
         if self.max_size is not None and self.max_size < self.min_size:
             raise ValueError(f"max_size {self.max_size} is below min_size {self.min_size}.")
         if not 0.001 <= self.temperature <= 1000:  # beyond, scores overflow or underflow
             raise ValueError(f"temperature must be from 0.001 to 1000, got {self.temperature!r}.")
         check_seed(self.seed, bits=64)
-        if not 0 < self.top_p <= 1 or not 0 <= self.threshold <= 1:
-            raise ValueError(f"top_p and threshold must be from 0 to 1, got {self.top_p!r} and {self.threshold!r}.")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p!r}.")
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise ValueError(f"threshold must be from 0 to 1, got {self.threshold!r}.")
         if not self.constrained and (self.size_is is not None or self.max_size is not None or self.min_size):
             raise ValueError("size_is, min_size and max_size require the constraint.")
 

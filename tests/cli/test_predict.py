@@ -55,18 +55,17 @@ def test_standard_input_is_read(
     ("asked", "least", "most"),
     [("--size-is 2", 2, 2), ("--min-size 4", 4, None), ("--max-size 1", 0, 1), ("--min-size 2 --max-size 3", 2, 3)],
 )
-@pytest.mark.parametrize("threshold", ["0", "1"])
 def test_a_size_that_is_asked_for_is_kept_by_every_way_of_choosing(
     way: str,
     asked: str,
     least: int,
     most: int | None,
-    threshold: str,
     folder: Path,
     generator_folder: Path,
     generator: SetGenerator,
 ) -> None:
-    options = ["--samples", "4", "--choose", way, "--threshold", threshold, *asked.split(), "-q", "-o", "out.jsonl"]
+    extreme = {"threshold": ["--threshold", "0"], "top-k": ["--k", "9"]}.get(way, [])
+    options = ["--samples", "4", "--choose", way, *extreme, *asked.split(), "-q", "-o", "out.jsonl"]
     assert main(["predict", str(generator_folder), "texts.jsonl", *options]) == 0
     found = list(read_predictions("out.jsonl"))
     assert len(found) == len(DEV)
@@ -113,12 +112,18 @@ def test_samples_are_calibrated_and_can_be_scored(
     assert "12 examples" in capfd.readouterr().out
 
 
-def test_a_classifier_has_rules(
+def test_a_classifier_chooses_by_the_same_names(
     folder: Path, classifier_folder: Path, classifier: SetClassifier, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    for rule in ("threshold", "top-k", "oracle-k"):
-        assert main(["predict", str(classifier_folder), "dev.jsonl", "-q", "--rule", rule]) == 0
-        assert predicted(capfd.readouterr().out) == classifier.predict(DEV, rule=rule)
+    for options, changes in (
+        ("", {}),
+        ("--choose threshold --threshold 0.25", {"choose": "threshold", "threshold": 0.25}),
+        ("--choose top-k --k 3", {"choose": "top-k", "k": 3}),
+        ("--choose oracle-k", {"choose": "oracle-k"}),
+        ("--size-is 2", {"size_is": 2}),
+    ):
+        assert main(["predict", str(classifier_folder), "dev.jsonl", "-q", *options.split()]) == 0
+        assert predicted(capfd.readouterr().out) == classifier.predict(DEV, **changes)
 
 
 def test_no_text_gives_no_prediction(
@@ -156,17 +161,21 @@ MISTAKES = [
     ("{generator} dev.jsonl --no-constrain --size-is 2", "size_is, min_size and max_size require the constraint."),
     ("{generator} dev.jsonl --temperature 0", "temperature must be from 0.001 to 1000, got 0.0."),
     ("{generator} dev.jsonl --samples -1", "samples must be"),
-    ("{generator} dev.jsonl --top-p 2", "top_p and threshold must be from 0 to 1"),
+    ("{generator} dev.jsonl --top-p 2", "top_p must be above 0 and at most 1, got 2.0."),
     ("{generator} dev.jsonl --seed 99999999999999999999", "seed must be an integer"),
     ("{generator} dev.jsonl --batch-size 0", "batch_size must be"),
-    ("{generator} dev.jsonl --rule top-k", "a model that writes sets takes no rule."),
+    ("{generator} dev.jsonl --k 3", "k is for choose='top-k', and choose is 'written'."),
+    ("{generator} dev.jsonl --threshold 0.3", "threshold is for choose='threshold', and choose is 'written'."),
     ("{generator} dev.jsonl --calibrate dev.jsonl", "--calibrate needs samples; add --samples 16, for example."),
     ("{generator} dev.jsonl --samples 2 --calibrate empty.jsonl", "the calibration data is empty."),
     ("{generator} dev.jsonl --samples 2 --calibrate texts.jsonl", 'field "labels" is missing'),
-    ("{classifier} dev.jsonl --size-is 3", "a classifier takes no size_is."),
+    ("{classifier} dev.jsonl --size-is 99", "labels are known, too few for a set of 99."),
+    ("{classifier} dev.jsonl --choose written", "choose must be one of best, expected-f1,"),
+    ("{classifier} dev.jsonl --threshold 0.3", "threshold is for choose='threshold', and choose is 'best'."),
+    ("{search} dev.jsonl --size-is 3", "size_is needs label probabilities; give choose='expected-f1', say."),
     ("{classifier} dev.jsonl --samples 3", "a classifier takes no samples."),
     ("{classifier} dev.jsonl --samples 3 --calibrate dev.jsonl", "only generative models can be calibrated"),
-    ("{classifier} texts.jsonl --rule oracle-k", 'field "labels" is missing'),
+    ("{classifier} texts.jsonl --choose oracle-k", 'field "labels" is missing'),
     ("{search} dev.jsonl --samples 3", "set search takes no samples."),
     ("{search} dev.jsonl --decoding greedy", "set search takes no name."),
     ("{search} dev.jsonl --samples 3 --calibrate dev.jsonl", "only generative models can be calibrated"),

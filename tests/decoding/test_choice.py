@@ -1,5 +1,6 @@
 """One set from label probabilities, against enumeration of all sets."""
 
+import json
 from itertools import combinations, product
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setaug.decoding.choice import Independent, Rule, mean_f1
+from setaug.decoding.choice import Independent, Rule, fit_size_ratios, mean_f1
 from setaug.settings import WAYS
 
 N_LABELS = 4
@@ -86,6 +87,27 @@ def test_the_size_is_the_most_probable_one(p, weights):
     assert len(choose("size", p, weights)) == weights.index(max(weights))
 
 
+@given(st.sampled_from(["expected-f1", "expected-jaccard", "exact-match", "size"]), shares, size_weights)
+def test_ratios_weight_the_sizes_of_independent_labels(way, p, ratios):
+    truths = distribution(p)
+    of_size = [sum(share for truth, share in truths.items() if len(truth) == size) for size in range(N_LABELS + 1)]
+    weights = [ratio * share for ratio, share in zip(ratios, of_size, strict=True)]
+    (columns,) = Rule(way=way, least=0, size_ratios=tuple(map(float, ratios))).choose(np.array([p]))
+    assert frozenset(columns.tolist()) == choose(way, p, weights)
+
+
+def test_ratios_give_sizes_the_shares_of_the_dev_data():
+    drawn = np.random.default_rng(0)
+    p = drawn.random((400, 5)) * 0.6
+    sizes = drawn.integers(2, 4, size=400)  # more labels than independent ones would have, and never none
+    ratios = np.array(fit_size_ratios(p, sizes, 5))
+    before = Independent.make(-np.sort(-p, axis=1), None, range(6)).sizes
+    after = before * ratios
+    found = (after.sum(axis=0) / 400)[2:4]
+    assert found == pytest.approx(np.bincount(sizes)[2:4] / 400, abs=0.02)
+    assert abs(before[:, 2:4].sum() / 400 - 1) > 0.3
+
+
 @given(st.sampled_from(list(WAYS)), shares, st.none() | size_weights, st.integers(0, N_LABELS), st.integers(0, 3))
 def test_sets_have_an_allowed_size(way, p, weights, least, more):
     allowed = range(least, min(least + more, N_LABELS) + 1)
@@ -126,7 +148,7 @@ def test_fit_returns_the_rule_that_is_clearly_best_on_dev_data():
     assert (rule.way, rule.k, reached) == ("top-k", 2, 1.0)
     assert reached == mean_f1(rule.choose(p), hits, hits.sum(axis=1))
     assert Rule.fit(p, None, hits, hits.sum(axis=1), ways=["expected-f1"])[1] < 1
-    assert Rule(**rule.to_dict()) == rule
+    assert Rule.from_dict(json.loads(json.dumps(rule.to_dict()))) == rule
 
 
 def test_one_example_alone_does_not_decide():
@@ -142,3 +164,25 @@ def test_unknown_ways_are_named():
         Rule(way="vote")
     with pytest.raises(ValueError, match="ways must name some of"):
         Rule.fit(np.ones((1, 1)), None, np.ones((1, 1), bool), np.array([1]), ways=())
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"k": 0}, "k must be an integer of at least 1, got 0"),
+        ({"least": -1}, "least must be an integer of at least 0, got -1"),
+        ({"largest": 0}, "largest must be an integer of at least 1, got 0"),
+        ({"threshold": float("nan")}, "threshold must be a number, got nan"),
+        ({"size_ratios": (1.0, -2.0)}, "size_ratios must be numbers of at least 0"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        Rule(**values)
+
+
+def test_of_many_dev_examples_some_compare_the_ways():
+    p = np.tile([[0.9, 0.2]], (2500, 1))
+    hits = np.tile([[True, False]], (2500, 1))
+    hits[1::3] = [False, True]  # every third row is looked at, from the first
+    assert Rule.fit(p, None, hits, np.ones(2500, np.int64), ways=["top-k"])[1] == 1.0

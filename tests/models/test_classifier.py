@@ -10,10 +10,11 @@ import torch
 from sklearn.base import clone
 
 from setaug import Decoding, Example, SetAugmenter, SetCodec
+from setaug.decoding.choice import Rule
+from setaug.decoding.mixture import LogisticCalibration
 from setaug.errors import DataError
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
-from setaug.models.neural.classifier import TOP_K
 from tests.conftest import DEV, EXAMPLES
 
 TEXTS = [example.text for example in DEV]
@@ -36,32 +37,33 @@ def test_probabilities_are_the_models_whatever_the_batches(classifier):
         inputs = classifier.tokenizer_(text, return_tensors="pt")
         with torch.inference_mode():
             logits = classifier.model_(input_ids=inputs["input_ids"]).logits
-        np.testing.assert_allclose(row, torch.sigmoid(logits)[0].numpy(), rtol=1e-4)
+        own = torch.sigmoid(logits)[0].numpy()
+        np.testing.assert_allclose(row, classifier.calibration_(own), rtol=1e-4)
     for one, row in zip(classifier.predict(DEV), found, strict=True):
         assert all(
             row[classifier.labels_.index(name)] == pytest.approx(p, abs=1e-5) for name, p in one.probabilities.items()
         )
 
 
-def test_threshold_and_k_are_tuned_on_the_dev_data(classifier):
-    scores = classifier.predict_proba(DEV)
+def test_the_rule_is_chosen_on_the_dev_data(classifier):
+    own = classifier.network_.probabilities(TEXTS, 32, None)
+    hits = np.array([[label in gold for label in classifier.labels_] for gold in GOLD])
+    assert classifier.calibration_ == LogisticCalibration.fit(own, hits)
+    sizes = np.array(list(map(len, GOLD)))
+    options = {"least": 1, "largest": max(len(one.labels) for one in EXAMPLES)}
+    rule, reached = Rule.fit(classifier.calibration_(own), None, hits, sizes, **options)
+    assert (rule.way, rule.k) == (classifier.rule_.way, classifier.rule_.k)
+    assert rule.size_ratios == pytest.approx(classifier.rule_.size_ratios)
+    assert reached == pytest.approx(f1(classifier.predict(DEV))) == pytest.approx(classifier.record_["chosen"]["f1"])
+    assert classifier.record_["best_f1"] == pytest.approx(reached)
 
-    def score(take):
-        return score_sets(GOLD, [[classifier.labels_[at] for at in take(row)] for row in scores]).samples_f1
 
-    by_k = {k: score(lambda row, k=k: np.argsort(-row, kind="stable")[:k]) for k in TOP_K}
-    assert by_k[classifier.top_k_] == max(by_k.values()) == f1(classifier.predict(DEV, rule="top-k"))
-    by_level = [score(lambda row, level=level: np.flatnonzero(row >= level)) for level in np.linspace(0.05, 0.95, 19)]
-    assert f1(classifier.predict(DEV)) >= max(by_level)
-    assert classifier.record_["best_f1"] == pytest.approx(f1(classifier.predict(DEV)))
-
-
-def test_the_rules_take_what_they_say(classifier):
+def test_the_ways_take_what_they_say(classifier):
     ranked = [
         [classifier.labels_[at] for at in np.argsort(-row, kind="stable")] for row in classifier.predict_proba(DEV)
     ]
-    for rule, sizes in {"top-k": [classifier.top_k_] * 12, "oracle-k": list(map(len, GOLD))}.items():
-        found = classifier.predict(DEV, rule=rule)
+    for way, sizes in {"top-k": [classifier.rule_.k] * 12, "oracle-k": list(map(len, GOLD))}.items():
+        found = classifier.predict(DEV, choose=way)
         assert [list(one.labels) for one in found] == [row[:size] for row, size in zip(ranked, sizes, strict=True)]
     assert [one.id for one in classifier.predict(DEV)] == [one.id for one in DEV]
     assert classifier.predict([]) == []
@@ -70,27 +72,11 @@ def test_the_rules_take_what_they_say(classifier):
 
 @pytest.mark.parametrize("k", [1, 3, 20, 50])
 def test_k_can_be_given_for_one_call(classifier, k):
-    everything = classifier.predict(DEV, rule="top-k", k=len(classifier.labels_))
-    found = classifier.predict(DEV, rule="top-k", k=k)
+    everything = classifier.predict(DEV, choose="top-k", k=len(classifier.labels_))
+    found = classifier.predict(DEV, choose="top-k", k=k)
     assert [one.labels for one in found] == [one.labels[:k] for one in everything]
     assert {len(one.labels) for one in found} == {min(k, len(classifier.labels_))}
-    assert classifier.predict(DEV, rule="top-k") == classifier.predict(DEV, rule="top-k", k=classifier.top_k_)
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"k": 3}, ValueError, "k is for the rule top-k, and the rule is threshold"),
-        ({"rule": "oracle-k", "k": 3}, ValueError, "k is for the rule top-k, and the rule is oracle-k"),
-        ({"rule": "top-k", "k": 0}, ValueError, "k must be an integer of at least 1, got 0"),
-        ({"rule": "top-k", "k": -2}, ValueError, "k must be an integer of at least 1, got -2"),
-        ({"rule": "top-k", "k": 2.0}, TypeError, "k must be an integer of at least 1, got 2.0"),
-        ({"rule": "top-k", "k": True}, TypeError, "k must be an integer of at least 1, got True"),
-    ],
-)
-def test_a_k_that_makes_no_sense_is_refused(classifier, changes, error, message):
-    with pytest.raises(error, match=message):
-        classifier.predict(DEV, **changes)
+    assert classifier.predict(DEV, choose="top-k") == classifier.predict(DEV, choose="top-k", k=classifier.rule_.k)
 
 
 def test_predicting_needs_a_fit_first():
@@ -100,33 +86,44 @@ def test_predicting_needs_a_fit_first():
 
 def test_what_does_not_fit_a_classifier_is_refused(classifier):
     with pytest.raises(DataError, match="oracle-k needs the true sets"):
-        classifier.predict(TEXTS, rule="oracle-k")
-    with pytest.raises(ValueError, match="rule must be one of threshold, top-k, oracle-k, got 'best'"):
-        classifier.predict(TEXTS, rule="best")
-    with pytest.raises(TypeError, match="a classifier takes no size_is"):
-        classifier.predict(TEXTS, size_is=1)
+        classifier.predict(TEXTS, choose="oracle-k")
     with pytest.raises(TypeError, match="expected texts, got the string 'one text'"):
         classifier.predict("one text")
 
 
 def test_without_dev_data_a_half_and_the_mean_size_count():
-    model = SetClassifier(training=SHORT, rule="top-k").fit(EXAMPLES[:10])
-    assert model.threshold_ == 0.5
-    assert model.top_k_ == round(sum(len(one.labels) for one in EXAMPLES[:10]) / 10)
-    assert {len(one.labels) for one in model.predict(TEXTS)} == {model.top_k_}
+    model = SetClassifier(training=SHORT, choose="top-k").fit(EXAMPLES[:10])
+    assert model.rule_.threshold == 0.5
+    assert model.rule_.k == round(sum(len(one.labels) for one in EXAMPLES[:10]) / 10)
+    assert {len(one.labels) for one in model.predict(TEXTS)} == {model.rule_.k}
+    assert model.calibration_ == LogisticCalibration()
+    assert SetClassifier(training=SHORT).fit(EXAMPLES[:10]).rule_.way == "expected-f1"
 
 
 def test_a_classifier_comes_back_from_its_folder(classifier, classifier_folder, tmp_path):
     classifier.save_pretrained(tmp_path)
     again = SetClassifier.from_pretrained(tmp_path)
     assert again.predict(DEV) == classifier.predict(DEV)
-    assert (again.threshold_, again.top_k_, again.labels_) == (
-        classifier.threshold_,
-        classifier.top_k_,
+    assert (again.rule_, again.calibration_, again.labels_) == (
+        classifier.rule_,
+        classifier.calibration_,
         classifier.labels_,
     )
     assert {path.suffix for path in classifier_folder.iterdir()} == {".json", ".jsonl", ".md", ".safetensors"}
     assert again.score(DEV) == pytest.approx(f1(again.predict(DEV)))
+
+
+def test_a_folder_of_an_earlier_version_is_read_with_its_threshold(classifier, classifier_folder, tmp_path):
+    shutil.copytree(classifier_folder, tmp_path / "old")
+    card = json.loads((tmp_path / "old" / "setaug.json").read_text())
+    del card["rule"], card["calibration"], card["settings"]["choose"]
+    card |= {"threshold": 0.3, "top_k": 2}
+    card["settings"]["rule"] = "threshold"
+    (tmp_path / "old" / "setaug.json").write_text(json.dumps(card))
+    model = SetClassifier.from_pretrained(tmp_path / "old")
+    own = classifier.network_.probabilities(TEXTS, 32, None)
+    assert [len(one.labels) for one in model.predict(TEXTS)] == (own >= 0.3).sum(axis=1).tolist()
+    assert {len(one.labels) for one in model.predict(TEXTS, choose="top-k")} == {2}
 
 
 def test_training_makes_the_loss_smaller(classifier_folder):
@@ -177,9 +174,26 @@ def test_set_search_finds_the_labels_with_the_highest_probability(search):
 
 
 def test_what_does_not_fit_set_search_is_refused(search):
-    for changes in ({"samples": 2}, {"size_is": 1}, {"name": "random"}, {"rule": "top-k"}):
+    for changes in ({"samples": 2}, {"name": "random"}, {"rule": "top-k"}):
         with pytest.raises(TypeError, match=f"set search takes no {next(iter(changes))}"):
             search.predict(TEXTS, **changes)
+
+
+def test_set_search_has_label_probabilities():
+    """A label is written with the probability that the set has it, divided by the mean size."""
+    model = SetSearch("tiny", training=SHORT).fit(EXAMPLES, dev=DEV)
+    mean_size = sum(len(one.labels) for one in EXAMPLES) / len(EXAMPLES)
+    raw = model._probabilities(TEXTS, model._decoding(), None).labels
+    assert raw.sum(axis=1) == pytest.approx(np.full(len(TEXTS), mean_size), rel=1e-3)
+    assert model.predict_proba(TEXTS) == pytest.approx(model.mixture_.calibrations[0](raw))
+    assert f1(model.predict(DEV)) == pytest.approx(model.record_["chosen"]["f1"])
+    found = model.predict(DEV)
+    assert all(one.probabilities and one.labels for one in found)
+    assert model.predict(DEV, choose="written") == model._search(DEV, model._decoding(), None)
+    assert f1(found) > f1(model.predict(DEV, choose="written"))
+    assert all(one.probabilities is None for one in model.predict(DEV, constrained=False))
+    with pytest.raises(ValueError, match="choose='size' needs probabilities of all labels: a closed vocabulary"):
+        model.predict(DEV, choose="size", constrained=False)
 
 
 def test_set_search_needs_no_augmenter():

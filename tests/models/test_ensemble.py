@@ -1,14 +1,18 @@
 """Several models as one, and files of predictions."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from setaug import load_model, write_examples
 from setaug.cli import main
-from setaug.errors import DataError
+from setaug.errors import DataError, ModelError
 from setaug.metrics import score_sets
 from setaug.models.ensemble import SetEnsemble, combine_predictions
+from setaug.models.predict_files import folder_state
 from setaug.models.tfidf import TfidfClassifier
 from setaug.predictions import Prediction, read_predictions, write_predictions
 from setaug.sample import sample_examples
@@ -41,8 +45,69 @@ def test_bad_ensembles_are_refused(models):
         SetEnsemble([]).fit(DEV)
     with pytest.raises(DataError, match="the dev data is empty"):
         SetEnsemble(models).fit([])
-    with pytest.raises(TypeError, match="an ensemble does not accept wish"):
+    with pytest.raises(ValueError, match=r"choose must be one of best, expected-f1, .* got 'oracle-k'"):
+        combine_predictions([models[0].predict(TEST)] * 2, choose="oracle-k")
+    with pytest.raises(TypeError, match="an ensemble takes no wish"):
         SetEnsemble(models).fit(DEV).predict(TEST, wish=1)
+
+
+def test_an_ensemble_is_saved_without_pickle_and_served_like_any_model(models, tmp_path, capsys):
+    ensemble = SetEnsemble(models).fit(DEV)
+    folder = tmp_path / "both"
+    ensemble.save(folder)
+    again = SetEnsemble.load(folder)
+    assert again.predict(TEST) == ensemble.predict(TEST) == load_model(folder).predict(TEST)
+    assert (again.mixture_, again.labels_, again.f1_) == (ensemble.mixture_, ensemble.labels_, ensemble.f1_)
+    assert {path.name for path in folder.iterdir()} == {
+        "README.md",
+        "setaug.json",
+        "member-1.safetensors",
+        "member-2.safetensors",
+    }
+    ensemble.save(folder)  # once more over it
+    write_examples(tmp_path / "test.jsonl", TEST)
+    options = ["--choose", "top-k", "--k", "2", "-o", str(tmp_path / "out.jsonl"), "-q"]
+    assert main(["predict", str(folder), str(tmp_path / "test.jsonl"), *options]) == 0
+    found = [one.labels for one in read_predictions(tmp_path / "out.jsonl")]
+    assert found == [one.labels for one in ensemble.predict(TEST, choose="top-k", k=2)]
+
+
+def test_an_ensemble_of_model_folders_is_saved_with_them(models, classifier, tmp_path):
+    ensemble = SetEnsemble([models[0], classifier]).fit(DEV)
+    ensemble.save(tmp_path)
+    again = load_model(tmp_path)
+    assert again.predict(TEST) == ensemble.predict(TEST)
+    assert json.loads((tmp_path / "setaug.json").read_text())["members"] == ["tf-idf", "classifier"]
+    assert load_model(tmp_path / "member-2").predict(TEST) == classifier.predict(TEST)
+    before = folder_state(tmp_path)
+    os.utime(tmp_path / "member-2" / "model.safetensors", ns=(1, 1))
+    assert folder_state(tmp_path) != before
+    ensemble.save(tmp_path)  # over the folders of members
+    assert folder_state(tmp_path) != before
+    for damage, message in (
+        ({"members": ["tf-idf"]}, "it mixes other models than it holds"),
+        ({"members": ["tf-idf", "generator"]}, "its member 2 is no 'generator'"),
+        ({"members": ["tf-idf", "../other"]}, "its member 2 is no '../other'"),
+        ({"labels": ["a"]}, "its members know other labels"),
+        ({"mixture": {}}, "KeyError"),
+    ):
+        card = json.loads((tmp_path / "setaug.json").read_text())
+        (tmp_path / "bad").mkdir(exist_ok=True)
+        shutil.copytree(tmp_path / "member-2", tmp_path / "bad" / "member-2", dirs_exist_ok=True)
+        shutil.copy(tmp_path / "member-1.safetensors", tmp_path / "bad")
+        (tmp_path / "bad" / "setaug.json").write_text(json.dumps(card | damage))
+        with pytest.raises(ModelError, match="is not what setaug writes") as caught:
+            load_model(tmp_path / "bad")
+        assert message in str(caught.value)
+    with pytest.raises(ModelError, match="holds a model of the kind 'classifier', not 'ensemble'"):
+        SetEnsemble.load(tmp_path / "member-2")
+
+
+def test_an_ensemble_with_a_model_that_has_no_folder_is_not_saved(models, tmp_path):
+    ensemble = SetEnsemble([SetEnsemble(models).fit(DEV), models[0]]).fit(DEV)
+    with pytest.raises(ModelError, match="an ensemble with a SetEnsemble cannot be saved"):
+        ensemble.save(tmp_path / "both")
+    assert not (tmp_path / "both").exists()
 
 
 def test_files_are_combined_as_models_are(models):

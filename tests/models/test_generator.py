@@ -190,7 +190,8 @@ def test_free_text_is_read_with_its_flaws(generator, text, wanted):
 
 @pytest.mark.parametrize("choose", WAYS)
 def test_samples_give_probabilities(writer, choose):
-    found = writer.predict(TEXTS, samples=9, choose=choose, threshold=0.3)
+    asked = {"threshold": 0.3} if choose == "threshold" else {"k": 2} if choose == "top-k" else {}
+    found = writer.predict(TEXTS, samples=9, choose=choose, **asked)
     for one in found:
         assert all(0 < share <= 1 for share in one.probabilities.values())
         assert sum(one.sizes.values()) == pytest.approx(1)
@@ -200,6 +201,8 @@ def test_samples_give_probabilities(writer, choose):
         assert ranked == sorted(ranked, reverse=True)
         if choose == "threshold":
             assert set(one.labels) == {label for label, share in one.probabilities.items() if share >= 0.3}
+        if choose == "top-k":
+            assert len(one.labels) == min(2, len(one.probabilities))
         assert Prediction.from_dict(json.loads(json.dumps(one.to_dict()))) == one
 
 

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from setaug import Example, SetGenerator, load_model
+from setaug import Example, SetGenerator, TfidfClassifier, load_model
 from setaug.cli import main
 from setaug.errors import ModelError
+from setaug.models.ensemble import SetEnsemble
 from setaug.models.hub import find_model, push_model
 from setaug.models.model_card import make_model_card
 from setaug.orders.statistics import LabelStatistics
+from tests.conftest import DEV, EXAMPLES
 from tests.models.hub_server import Hub, Repository, running_hub
 
 constants = pytest.importorskip("huggingface_hub.constants")
@@ -51,6 +53,20 @@ def test_a_model_is_pushed_and_loaded_by_its_name(hub: Hub, generator, generator
     (tmp_path / "in.jsonl").write_text(json.dumps({"text": TEXTS[0]}) + "\n")
     assert main(["predict", "org/topics", str(tmp_path / "in.jsonl"), "-o", str(tmp_path / "out.jsonl")]) == 0
     assert json.loads((tmp_path / "out.jsonl").read_text())["labels"] == list(again.predict(TEXTS[:1])[0].labels)
+
+
+def test_an_ensemble_is_pushed_with_its_members(hub: Hub, classifier, tmp_path: Path) -> None:
+    baseline = TfidfClassifier(candidates=[("svm", 1.0)]).fit(EXAMPLES)
+    ensemble = SetEnsemble([baseline, classifier]).fit(DEV)
+    ensemble.save(tmp_path / "both")
+    (tmp_path / "both" / "members").mkdir()
+    (tmp_path / "both" / "members" / "config.json").write_text("{}")
+    push_model(tmp_path / "both", "org/both")
+    files = hub.repositories["org/both"].files("main")
+    assert {"setaug.json", "member-1.safetensors", "member-2/setaug.json", "member-2/model.safetensors"} <= files.keys()
+    assert "members/config.json" not in files
+    assert b'load_model("org/both")' in files["README.md"]
+    assert load_model("org/both").predict(TEXTS) == ensemble.predict(TEXTS)
 
 
 def test_revisions_are_pushed_to_and_loaded(hub: Hub, generator) -> None:

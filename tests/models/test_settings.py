@@ -96,11 +96,11 @@ def test_what_does_not_fit_a_method_is_refused():
         make_model("set-search", "tiny", training=fresh),
         make_model("classifier", "tiny", training=fresh),
         make_model("classifier", "tiny", training=adapters),
-        SetClassifier(rule="best"),
+        SetClassifier(choose="written"),
         SetClassifier(template="no text"),
         SetGenerator(vocabulary="half"),
     ):
-        with pytest.raises(ValueError, match=r"fresh|adapters|sizes|rule|template|vocabulary"):
+        with pytest.raises(ValueError, match=r"fresh|adapters|sizes|choose|template|vocabulary"):
             model.fit([{"text": "a", "labels": ["x"]}])
     with pytest.raises(ValueError, match="patience requires dev data"):
         SetGenerator(training=TrainingSettings(patience=1)).fit([{"text": "a", "labels": ["x"]}])
@@ -119,7 +119,7 @@ def test_the_command_line_names_the_same_methods_and_seeds(capsys):
     "model",
     [
         SetGenerator("some/model", one_order=True, vocabulary=["a"], training=TrainingSettings(epochs=9)),
-        SetClassifier(rule="top-k", batch_size=4),
+        SetClassifier(choose="top-k", batch_size=4),
         SetSearch(codec=SetCodec(separator=";", with_size=False), vocabulary=["a"], constrained=False),
     ],
     ids=lambda model: model.kind,

@@ -36,7 +36,7 @@ def test_probabilities_of_a_table_have_a_row_each(classifier: Any, generator: An
 
 
 def test_the_true_sizes_of_a_table_are_read(classifier: Any) -> None:
-    sizes = [len(found.labels) for found in classifier.predict(pd.DataFrame(COLUMNS), rule="oracle-k")]
+    sizes = [len(found.labels) for found in classifier.predict(pd.DataFrame(COLUMNS), choose="oracle-k")]
     assert sizes == [len(one.labels) for one in EXAMPLES]
 
 

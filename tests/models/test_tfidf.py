@@ -1,5 +1,6 @@
 """The plain baseline: what it chooses, what it predicts, and that odd data does not trouble it."""
 
+import json
 import subprocess
 import sys
 
@@ -7,14 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from setaug import Example, TfidfClassifier
+from setaug.decoding.choice import Rule
 from setaug.errors import DataError
 from setaug.metrics import score_sets
 from setaug.models.tfidf import CANDIDATES
+from setaug.settings import WAYS
 from tests.conftest import DEV, EXAMPLES
 from tests.strategies import any_label, any_text
 
@@ -37,18 +42,26 @@ def f1(found, gold=GOLD):
 def test_the_best_on_the_dev_data_is_chosen(model):
     assert [(trial.classifier, trial.c) for trial in model.trials_] == list(CANDIDATES)
     assert model.trial_.f1 == max(trial.f1 for trial in model.trials_) == pytest.approx(model.score(DEV))
-    assert model.score(DEV) >= max(f1(model.predict(DEV, rule=rule)) for rule in ("threshold", "top-k")) - 1e-9
     for trial in model.trials_:
         alone = TfidfClassifier(candidates=[(trial.classifier, trial.c)]).fit(EXAMPLES, dev=DEV)
         assert alone.score(DEV) == pytest.approx(trial.f1)
 
 
-@pytest.mark.parametrize("rule", ["threshold", "top-k"])
-def test_a_rule_that_is_named_is_kept_to(rule):
-    model = TfidfClassifier(rule=rule, candidates=ONE).fit(EXAMPLES, dev=DEV)
-    assert model.rule_ == rule
-    assert model.predict(DEV) == model.predict(DEV, rule=rule)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_way_that_is_named_is_kept_to(way):
+    model = TfidfClassifier(choose=way, candidates=ONE).fit(EXAMPLES, dev=DEV)
+    assert model.rule_.way == way
+    assert model.predict(DEV) == model.predict(DEV, choose=way) == model.predict(DEV, choose="best")
     assert model.trial_.f1 == pytest.approx(model.score(DEV))
+
+
+def test_the_rule_is_the_one_of_the_calibrated_probabilities(model):
+    hits = np.array([[label in gold for label in model.labels_] for gold in GOLD])
+    sizes = np.array(list(map(len, GOLD)))
+    rule, reached = Rule.fit(model.predict_proba(DEV), None, hits, sizes, least=1, largest=model.largest_)
+    assert (rule.way, rule.k, reached) == (model.rule_.way, model.rule_.k, pytest.approx(model.trial_.f1))
+    # An SVM's scores are not probabilities; what is made of them is right on average.
+    assert model.predict_proba(DEV).mean() == pytest.approx(hits.mean(), rel=0.05)
 
 
 def test_without_dev_data_the_training_data_chooses():
@@ -77,7 +90,7 @@ def test_each_label_is_scored_by_scikit_learn(name, oracle):
     for at, label in enumerate(model.labels_):
         oracle.fit(features, [label in one.labels for one in EXAMPLES])
         scores = oracle.decision_function(model.vectorizer_.transform([one.text for one in DEV]))
-        by_hand = 1 / (1 + np.exp(-(model.slope_ * scores + model.shift_)))
+        by_hand = 1 / (1 + np.exp(-(model.calibration_.slope * scores + model.calibration_.shift)))
         np.testing.assert_allclose(found[:, at], by_hand, atol=1e-4)
 
 
@@ -98,13 +111,13 @@ def test_predictions_hold_what_they_are_based_on(model):
 
 
 def test_the_rules_take_what_they_say(model):
-    everything = [one.labels for one in model.predict(DEV, rule="top-k", k=1000)]
+    everything = [one.labels for one in model.predict(DEV, choose="top-k", k=1000)]
     assert {len(labels) for labels in everything} == {len(model.labels_)}
-    for rule, sizes in {"top-k": [model.top_k_] * len(DEV), "oracle-k": list(map(len, GOLD))}.items():
-        found = model.predict(DEV, rule=rule)
+    for way, sizes in {"top-k": [model.rule_.k] * len(DEV), "oracle-k": list(map(len, GOLD))}.items():
+        found = model.predict(DEV, choose=way)
         assert [one.labels for one in found] == [row[:n] for row, n in zip(everything, sizes, strict=True)]
-    for one, row in zip(model.predict(DEV, rule="threshold"), model.predict_proba(DEV), strict=True):
-        assert len(one.labels) == max(1, (row >= model.threshold_).sum())
+    for one, row in zip(model.predict(DEV, choose="threshold"), model.predict_proba(DEV), strict=True):
+        assert len(one.labels) == min(max(1, (row >= model.rule_.threshold).sum()), model.largest_)
 
 
 def test_progress_is_told():
@@ -115,6 +128,28 @@ def test_progress_is_told():
     assert told == [*(("fitting", done, n) for done in range(1, n + 1)), ("scoring", len(DEV), len(DEV))]
 
 
+def test_a_file_of_an_earlier_version_is_read_with_its_threshold(model, tmp_path):
+    model.save(tmp_path / "new.safetensors")
+    with safe_open(tmp_path / "new.safetensors", framework="numpy") as stream:
+        kept = json.loads(stream.metadata()["model"])
+        tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
+    slope, shift = kept.pop("calibration")
+    kept |= {
+        "slope": slope,
+        "shift": shift,
+        "least": 1,
+        "largest": 4,
+        "rule": "threshold",
+        "threshold": 0.3,
+        "top_k": 2,
+    }
+    kept["params"]["rule"] = kept["params"].pop("choose")
+    save_file(tensors, tmp_path / "old.safetensors", metadata={"kind": "tf-idf", "model": json.dumps(kept)})
+    old = TfidfClassifier.load(tmp_path / "old.safetensors")
+    assert old.predict(DEV) == model.predict(DEV, choose="threshold", threshold=0.3)
+    assert old.choose == "best"
+
+
 # --- odd data ---------------------------------------------------------------------------------------------------------
 
 
@@ -122,10 +157,10 @@ def test_a_set_is_empty_only_where_a_training_set_was():
     texts = ["good", "good", "bad", "bad", "what", "what"]
     sets = [["joy"], ["joy"], ["anger"], ["anger"], [], []]
     dev = [Example(text, labels) for text, labels in zip(texts, sets, strict=True)]
-    with_empty = TfidfClassifier(rule="threshold").fit(texts, sets, dev=dev)
+    with_empty = TfidfClassifier(choose="threshold").fit(texts, sets, dev=dev)
     assert [one.labels for one in with_empty.predict(texts[::2])] == [("joy",), ("anger",), ()]
     assert with_empty.score(texts, sets) == 1
-    without = TfidfClassifier(rule="threshold").fit(texts[:4], sets[:4], dev=dev)
+    without = TfidfClassifier(choose="threshold").fit(texts[:4], sets[:4], dev=dev)
     assert all(one.labels for one in without.predict(texts))
 
 
@@ -190,7 +225,7 @@ def test_whatever_the_data_sets_of_known_labels_come_out(examples, dev, name):
         ({"ngrams": 0}, "ngrams must be an integer of at least 1, got 0"),
         ({"min_df": 0.5}, "min_df must be an integer of at least 1, got 0.5"),
         ({"folds": 1}, "folds must be an integer of at least 2, got 1"),
-        ({"rule": "oracle-k"}, "rule must be one of best, threshold, top-k, got 'oracle-k'"),
+        ({"choose": "written"}, "choose must be one of best, expected-f1, .*, oracle-k, got 'written'"),
         ({"candidates": ()}, "candidates must name a classifier and its C, got none"),
         ({"candidates": [("forest", 1)]}, "a candidate must be one of svm, logistic, got 'forest'"),
         ({"candidates": [("svm", 0)]}, "the C of a candidate must be above 0, got 0"),
@@ -210,11 +245,7 @@ def test_data_that_makes_no_sense_is_refused(model):
     with pytest.raises(TypeError, match="expected texts, got the string 'one text'"):
         model.predict("one text")
     with pytest.raises(DataError, match="oracle-k needs the true sets"):
-        model.predict(["a text"], rule="oracle-k")
-    with pytest.raises(ValueError, match="rule must be one of threshold, top-k, oracle-k, got 'best'"):
-        model.predict(DEV, rule="best")
-    with pytest.raises(ValueError, match="k is for the rule top-k"):
-        model.predict(DEV, rule="threshold", k=3)
+        model.predict(["a text"], choose="oracle-k")
     with pytest.raises(AttributeError, match="this TfidfClassifier is not fitted yet"):
         TfidfClassifier().predict(DEV)
 

@@ -203,6 +203,8 @@ def test_passwords_in_an_address_name_no_server() -> None:
         ({"samples": 1.5}, "samples must be an integer"),
         ({"temperature": 3.0}, "temperature must be from 0 to 2"),
         ({"threshold": 2.0}, "threshold must be from 0 to 1"),
+        ({"choose": "top-k", "k": 0}, "k must be an integer of at least 1, got 0"),
+        ({"k": 2}, "k is for choose='top-k', and choose is 'expected-f1'"),
         ({"shot_choice": "best"}, "must be one of random, cover"),
         ({"vocabulary": "half"}, "vocabulary must be closed, open"),
         ({"endpoint": Endpoint(request={"n": 3})}, 'the field "n" of a request cannot be set'),

@@ -224,9 +224,12 @@ def test_each_kind_of_model_is_asked_only_for_what_it_can_do() -> None:
     assert _options(freely, SetClassifier()) == {}
     two = PredictQuestion(texts=["a"], size_is=2)
     assert _options(two, SetGenerator()) == {"constrained": True, "size_is": 2}
+    assert _options(two, SetClassifier()) == {"size_is": 2}
+    with pytest.raises(Refusal, match="size_is: not supported by a set-search"):
+        _options(two, SetSearch())
     for model in (SetSearch(), SetClassifier()):
-        with pytest.raises(Refusal, match=f"size_is: not supported by a {model.kind}"):
-            _options(two, model)
+        with pytest.raises(Refusal, match=f"samples: not supported by a {model.kind}"):
+            _options(PredictQuestion(texts=["a"], samples=2), model)
 
 
 def test_typed_labels_are_split_at_commas_that_are_not_within_a_label(server: Server) -> None:

@@ -88,9 +88,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gpus", type=float, metavar="X", help="GPUs per Ray actor; 0.5 shares one GPU between two actors [0]"
     )
     group = parser.add_argument_group("other")
-    group.add_argument(
-        "--rule", choices=("threshold", "top-k", "oracle-k"), help="how a classifier selects labels [threshold]"
-    )
     group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
@@ -99,8 +96,6 @@ def run(options: argparse.Namespace) -> None:
     from setaug.engines.job import check_positive
 
     changes = given_settings(options, Decoding, names=_NAMES)
-    if options.rule is not None:
-        changes["rule"] = options.rule
     if options.calibrate is not None and not changes.get("samples"):
         raise UsageError("--calibrate needs samples; add --samples 16, for example.")
     if options.engine == "local" and (options.workers is not None or options.gpus is not None):

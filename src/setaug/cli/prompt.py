@@ -127,7 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="sample K answers per text, and return a probability for each label",
     )
-    add_settings(group, Decoding, only=("choose", "threshold"))
+    add_settings(group, Decoding, only=("choose", "threshold", "k"))
     group.add_argument("-q", "--quiet", action="store_true", help="no summary, except of bad lines")
 
 
@@ -187,7 +187,7 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
             constrain=options.constrain,
             skip_refused=options.skip_refused,
             endpoint=make_endpoint(options),
-            **given_settings(options, Decoding, only=("choose", "threshold")),
+            **given_settings(options, Decoding, only=("choose", "threshold", "k")),
         ).check()
 
 

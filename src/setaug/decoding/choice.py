@@ -8,20 +8,21 @@ of the number of labels that independent ones have (Poisson binomial), and q tha
 where PB_{-i} leaves label i out. These joint probabilities are all that the expected F1 of a set depends on: label i
 adds the sum over s of 2 P(i, s) / (k + s) to the expected F1 of a set of k labels, so the best set of k labels is
 found by sorting. `setaug.decoding.samples` does the same where whole sets were drawn.
+
+For a model without a distribution over sizes, q(s) is proportional to PB(s) r(s). Labels are not independent, so PB
+alone has the wrong sizes; the ratios r give them the shares that they have in the dev data, on average over the texts.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setaug.errors import DataError
-from setaug.examples import Columns, make_examples
-from setaug.predictions import Prediction
 from setaug.registry import check_choice
-from setaug.settings import WAYS
+from setaug.settings import WAYS, Decoding, check_whole
 
 Floats = NDArray[np.floating[Any]]
 Hits = NDArray[np.bool_]
@@ -32,7 +33,11 @@ _MAX_SIZE = 40
 """The largest size that is considered where no distribution over sizes is given."""
 _BLOCK = 128
 """Texts at a time, which bounds memory."""
+_MAX_JUDGES = 1000
+"""Of more dev examples, every second, third, ... compares the ways; more would only take longer."""
 _TINY = 1e-9
+_MORE = 10
+"""Examples with independent labels that are added to the sizes of dev data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +54,11 @@ class Rule:
         The number of labels, for ``top-k``.
     least
         The smallest set: 1 where the training data has no empty set.
+    largest
+        The largest set, unless a larger one is asked for; None for any.
+    size_ratios
+        How much more frequent each size (0, 1, 2, ...) is than if labels were independent, for models without a
+        distribution over sizes; 1 for sizes that are not there.
 
     Examples
     --------
@@ -64,9 +74,19 @@ class Rule:
     threshold: float = 0.5
     k: int = 1
     least: int = 1
+    largest: int | None = None
+    size_ratios: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         check_choice("choose", self.way, WAYS)
+        check_whole("k", self.k, at_least=1)
+        check_whole("least", self.least, at_least=0)
+        check_whole("largest", self.largest, at_least=1, optional=True)
+        # What was tuned may be above 1 or below 0, so that no label or every label is taken.
+        if not isinstance(self.threshold, float | int) or not isfinite(self.threshold):
+            raise ValueError(f"threshold must be a number, got {self.threshold!r}.")
+        if not all(isinstance(ratio, float | int) and 0 <= ratio < inf for ratio in self.size_ratios):
+            raise ValueError(f"size_ratios must be numbers of at least 0, got {self.size_ratios!r}.")
 
     def choose(
         self, probabilities: Floats, sizes: Floats | None = None, *, allowed: range | None = None
@@ -80,17 +100,18 @@ class Rule:
         sizes
             The probability of each size (columns: 0, 1, 2, ...); by default that of independent labels.
         allowed
-            The sizes that a set may have; by default all from `least`.
+            The sizes that a set may have; by default those from `least` to `largest`.
 
         """
+        if allowed is None:
+            allowed = range(self.least, self._most(probabilities.shape[1]) + 1)
         counts, order = self._counts(probabilities, sizes, allowed)
         return [row[:count] for row, count in zip(order, counts, strict=True)]
 
     def _counts(
-        self, probabilities: Floats, sizes: Floats | None, allowed: range | None
+        self, probabilities: Floats, sizes: Floats | None, allowed: range
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the size of each set, and the columns in the order in which they are taken."""
-        allowed = range(self.least, probabilities.shape[1] + 1) if allowed is None else allowed
         order = np.argsort(-probabilities, axis=1, kind="stable")
         match self.way:
             case "threshold":
@@ -100,12 +121,55 @@ class Rule:
             case "size" if sizes is not None:
                 counts = np.argmax(_within(sizes, allowed), axis=1)
             case _:
-                return _optimal(self.way, probabilities, sizes, order, allowed)
+                return _optimal(self.way, probabilities, sizes, order, allowed, np.array(self.size_ratios))
         return np.clip(counts, allowed[0], allowed[-1]) if len(allowed) else counts, order
+
+    def _most(self, n_labels: int) -> int:
+        return n_labels if self.largest is None else max(min(self.largest, n_labels), self.least)
+
+    def choose_asked(
+        self,
+        asked: Decoding,
+        probabilities: Floats,
+        sizes: Floats | None = None,
+        *,
+        true: Sequence[int] | None = None,
+    ) -> list[NDArray[np.int64]]:
+        """Return what `choose` returns, as a call asks for it.
+
+        Parameters
+        ----------
+        asked
+            The way, its threshold or k, and the sizes; what is not given is that of the rule.
+        true
+            The sizes of the true sets, for ``oracle-k``.
+
+        """
+        if true is not None:
+            order = np.argsort(-probabilities, axis=1, kind="stable")
+            return [row[:n] for row, n in zip(order, true, strict=True)]
+        rule = replace(
+            self,
+            way=asked.choose if asked.choose in WAYS else self.way,
+            threshold=self.threshold if asked.threshold is None else asked.threshold,
+            k=self.k if asked.k is None else asked.k,
+        )
+        n_labels = probabilities.shape[1]
+        allowed = asked.sizes(max(self._most(n_labels), asked.k or 0))
+        if allowed[0] > n_labels:
+            raise ValueError(f"{n_labels} labels are known, too few for a set of {allowed[0]}.")
+        if asked.size_is is None and allowed[-1] >= self.least > allowed[0]:
+            allowed = range(self.least, allowed[-1] + 1)
+        return rule.choose(probabilities, sizes, allowed=allowed)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "Rule":
+        """Read it back."""
+        return cls(**{**saved, "size_ratios": tuple(saved.get("size_ratios", ()))})
 
     @classmethod
     def fit(
@@ -129,16 +193,22 @@ class Rule:
         hits, n_true
             Which labels each example has, and how many (they may have labels without a column).
         least, largest
-            The smallest set, and the largest k that ``top-k`` may take.
+            The smallest and the largest set.
         ways
             The ways to try.
 
         """
         level, _ = tune_threshold(probabilities, hits, n_true, at_least_one=least == 1)
         k, _ = tune_k(probabilities, hits, n_true, largest=largest or probabilities.shape[1])
+        rows = slice(None, None, -(-len(probabilities) // _MAX_JUDGES) or 1)
+        probabilities, hits, n_true = probabilities[rows], hits[rows], n_true[rows]
+        sizes = None if sizes is None else sizes[rows]
         best: tuple[Rule, Floats] | None = None
+        kept: dict[str, Any] = {"threshold": level, "k": k, "least": least, "largest": largest}
+        if sizes is None:
+            kept["size_ratios"] = fit_size_ratios(probabilities, n_true, largest or int(n_true.max()))
         for way in ways:
-            rule = cls(way=way, threshold=level, k=k, least=least)
+            rule = cls(way=way, **kept)
             scores = f1_scores(rule.choose(probabilities, sizes), hits, n_true)
             if best is None or _is_clearly_better(scores, best[1]):
                 best = rule, scores
@@ -171,7 +241,7 @@ def f1_scores(chosen: Sequence[NDArray[np.int64]], hits: Hits, n_true: NDArray[n
 
 
 def _optimal(
-    way: str, probabilities: Floats, sizes: Floats | None, order: NDArray[np.int64], allowed: range
+    way: str, probabilities: Floats, sizes: Floats | None, order: NDArray[np.int64], allowed: range, ratios: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the number of labels with the highest expected score, and the order in which they are taken."""
     n_kept = min(probabilities.shape[1], max(MAX_LABELS, allowed[0] if len(allowed) else 0))
@@ -180,8 +250,8 @@ def _optimal(
     counts = np.zeros(len(order), np.int64)
     for start in range(0, len(order), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        p = np.clip(np.take_along_axis(probabilities[rows], order[rows], axis=1).astype(np.float64), _TINY, 1 - _TINY)
-        independent = Independent.make(p, None if sizes is None else sizes[rows], allowed)
+        p = _taken(probabilities[rows], order[rows])
+        independent = Independent.make(p, None if sizes is None else sizes[rows], allowed, ratios)
         if way == "expected-f1":
             counts[rows], at = independent.best_for_f1(allowed)
             order[rows] = np.take_along_axis(order[rows], at, axis=1)
@@ -190,6 +260,33 @@ def _optimal(
         else:  # exact-match, and size without a distribution of its own
             counts[rows] = independent.most_probable(allowed, is_set=way == "exact-match")
     return counts, order
+
+
+def _taken(probabilities: Floats, order: NDArray[np.int64]) -> Floats:
+    """Return the probabilities of some columns, none of them 0 or 1."""
+    return np.clip(np.take_along_axis(probabilities, order, axis=1).astype(np.float64), _TINY, 1 - _TINY)
+
+
+def fit_size_ratios(probabilities: Floats, n_true: NDArray[np.int64], largest: int) -> tuple[float, ...]:
+    """Return how much more frequent each size up to the largest is on dev data than if labels were independent.
+
+    A few more examples with independent labels are added, so that little dev data changes little.
+
+    Examples
+    --------
+    >>> [round(ratio, 2) for ratio in fit_size_ratios(np.full((90, 2), 0.5), np.ones(90, np.int64), 2)]
+    [0.1, 1.9, 0.1]
+
+    """
+    total = np.zeros(largest + 1)
+    for start in range(0, len(probabilities), _BLOCK):
+        part = probabilities[start : start + _BLOCK]
+        p = _taken(part, np.argsort(-part, axis=1, kind="stable")[:, :MAX_LABELS])
+        total += _sums(p, largest)[:, -1].sum(axis=0)
+    independent = np.maximum(total / len(probabilities), 1e-6)
+    counts = np.bincount(np.minimum(n_true, largest), minlength=largest + 1)
+    found = (counts + _MORE * independent) / ((len(n_true) + _MORE) * independent)
+    return tuple(found.tolist())
 
 
 def _within(sizes: Floats, allowed: range) -> Floats:
@@ -224,12 +321,15 @@ class Independent:
     ratio: Floats
 
     @classmethod
-    def make(cls, p: Floats, sizes: Floats | None, allowed: range) -> "Independent":
-        """Return the distribution; without sizes, that of independent labels."""
+    def make(cls, p: Floats, sizes: Floats | None, allowed: range, ratios: Floats | None = None) -> "Independent":
+        """Return the distribution; without sizes, that of independent labels times the ratios."""
         most = min(p.shape[1], _MAX_SIZE if sizes is None else sizes.shape[1] - 1)
         counts = _sums(p, most)[:, -1]
         if sizes is None:
-            sizes = _within(counts, range(min(allowed[0], most), most + 1) if len(allowed) else range(most + 1))
+            known = np.ones(most + 1)
+            if ratios is not None:
+                known[: len(ratios)] = ratios[: most + 1]
+            sizes = _within(counts * known, range(min(allowed[0], most), most + 1) if len(allowed) else range(most + 1))
         ratio = sizes[:, : most + 1] / np.maximum(counts, 1e-300)
         return cls(p, counts, ratio / np.maximum((ratio * counts).sum(axis=1, keepdims=True), 1e-300))
 
@@ -309,60 +409,6 @@ def _sums(p: Floats, most: int) -> Floats:
         found[:, at + 1] = found[:, at] * (1 - one)
         found[:, at + 1, 1:] += found[:, at, :-1] * one
     return found
-
-
-# --- the rules of classifiers -----------------------------------------------------------------------------------------
-
-RULES = ("threshold", "top-k", "oracle-k")
-"""All labels above a threshold, the k best ones (both tuned on dev data), or as many as the true set has."""
-
-
-def check_rule(rule: str) -> str:
-    """Return the rule; raise a `ValueError` if it is unknown."""
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
-    return rule
-
-
-def check_k(k: object, rule: str) -> int:
-    """Return k; raise unless it is a number of labels and the rule is ``top-k``."""
-    if rule != "top-k":
-        raise ValueError(f"k is for the rule top-k, and the rule is {rule}; leave k out, or give rule='top-k'.")
-    if type(k) is not int:
-        raise TypeError(f"k must be an integer of at least 1, got {k!r}.")
-    if k < 1:
-        raise ValueError(f"k must be an integer of at least 1, got {k}.")
-    return k
-
-
-def true_sizes(items: Sequence[Any], columns: Columns | None = None) -> list[int]:
-    """Return the sizes of the true sets, for the rule ``oracle-k``."""
-    if any(isinstance(item, str) for item in items):
-        raise DataError("oracle-k needs the true sets: give examples, not texts.")
-    return [len(example.labels) for example in make_examples(items, None, columns)]
-
-
-def best_labels(row: Floats, labels: Sequence[str], n: int) -> tuple[str, ...]:
-    """Return the n labels with the highest scores, the best first.
-
-    Examples
-    --------
-    >>> best_labels(np.array([0.2, 0.1, 0.7]), ["joy", "fear", "love"], 2)
-    ('love', 'joy')
-
-    """
-    return tuple(labels[at] for at in np.argsort(-row, kind="stable")[:n])
-
-
-def make_prediction(
-    row: Floats, labels: Sequence[str], chosen: int | NDArray[np.int64], key: str | int | None = None
-) -> Prediction:
-    """Return a prediction of the n best labels, or of some columns, with the probabilities that are not negligible."""
-    ranked = [at for at in np.argsort(-row, kind="stable")[:100].tolist() if row[at] >= 0.001]
-    named = {labels[at]: round(float(row[at]), 6) for at in ranked}
-    if isinstance(chosen, int):
-        return Prediction(labels=best_labels(row, labels, chosen), probabilities=named, id=key)
-    return Prediction(labels=tuple(labels[at] for at in chosen), probabilities=named, id=key)
 
 
 # --- thresholds and numbers of labels, tuned on dev data --------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,22 @@ class LogisticCalibration:
 
     def __call__(self, probabilities: Floats) -> Floats:
         """Return the calibrated probabilities."""
+        if self == LogisticCalibration():
+            return probabilities
         found: Floats = expit(self.slope * _log_odds(probabilities) + self.shift)
         return found
+
+    def to_list(self) -> list[float]:
+        """Return it as JSON."""
+        return [self.slope, self.shift]
+
+    @classmethod
+    def from_list(cls, saved: Sequence[float]) -> "LogisticCalibration":
+        """Read it back."""
+        slope, shift = map(float, saved)
+        if not isfinite(slope) or not isfinite(shift):
+            raise ValueError(f"a calibration has the numbers {saved!r}")
+        return cls(slope, shift)
 
 
 def _log_odds(probabilities: Floats) -> Floats:
@@ -115,13 +130,16 @@ class Mixture:
             LabelProbabilities(apply(member.labels), member.sizes)
             for apply, member in zip(calibrations, members, strict=True)
         ]
+        rule = Rule(least=least, largest=largest)
         counts, best = np.zeros(len(members)), (-1.0, np.zeros(len(members)))
         for _ in range(_ROUNDS if len(members) > 1 else 1):
             tried = []
             for at in range(len(members)):
                 added = counts + np.eye(len(members))[at]
                 mean = average(calibrated, added / added.sum())
-                tried.append((mean_f1(Rule(least=least).choose(mean.labels, mean.sizes), hits, n_true), added))
+                tried.append(
+                    (mean_f1(Rule(least=least, largest=largest).choose(mean.labels, mean.sizes), hits, n_true), added)
+                )
             reached, counts = max(tried, key=lambda pair: pair[0])
             if reached > best[0]:
                 best = reached, counts
@@ -140,17 +158,17 @@ class Mixture:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON."""
-        pairs = [[one.slope, one.shift] for one in self.calibrations]
+        pairs = [one.to_list() for one in self.calibrations]
         return {"weights": list(self.weights), "calibrations": pairs, "rule": self.rule.to_dict()}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "Mixture":
         """Read it back."""
         weights = tuple(float(weight) for weight in saved["weights"])
-        calibrations = tuple(LogisticCalibration(float(a), float(b)) for a, b in saved["calibrations"])
+        calibrations = tuple(map(LogisticCalibration.from_list, saved["calibrations"]))
         if len(weights) != len(calibrations) or not np.isfinite(weights).all() or not 0.99 < sum(weights) < 1.01:
             raise ValueError(f"weights must sum to 1, one for each calibration, got {weights!r}")
-        return cls(weights=weights, calibrations=calibrations, rule=Rule(**saved["rule"]))
+        return cls(weights=weights, calibrations=calibrations, rule=Rule.from_dict(saved["rule"]))
 
 
 def average(members: Sequence[LabelProbabilities], weights: Sequence[float] | Floats) -> LabelProbabilities:

@@ -57,7 +57,8 @@ def predict_by_vote(
     sets: Sequence[Sequence[str]],
     *,
     way: str,
-    threshold: float,
+    threshold: float | None = None,
+    k: int | None = None,
     strange: frozenset[str] | None = None,
     sizes: Mapping[int, float] | None = None,
     allowed: range | None = None,
@@ -70,6 +71,8 @@ def predict_by_vote(
 
     Parameters
     ----------
+    threshold, k
+        The minimum share of a label, for ``threshold`` (0.5 by default), and the number of labels, for ``top-k``.
     strange
         Labels that are not in the vocabulary; None where it is open.
     sizes
@@ -84,7 +87,8 @@ def predict_by_vote(
     shares = label_shares(sets)
     probabilities = shares if calibration is None else calibration(shares)
     sizes = size_shares(sets) if sizes is None else sizes
-    labels = choose(way, sets, probabilities=probabilities, sizes=sizes, threshold=threshold, allowed=allowed)
+    level = 0.5 if threshold is None else threshold
+    labels = choose(way, sets, probabilities=probabilities, sizes=sizes, threshold=level, k=k, allowed=allowed)
     unknown = None if strange is None else tuple(label for label in labels if label in strange)
     return Prediction(labels=labels, probabilities=probabilities, sizes=sizes, unknown=unknown, id=key)
 
@@ -130,6 +134,7 @@ def choose(
     probabilities: Mapping[str, float],
     sizes: Mapping[int, float],
     threshold: float = 0.5,
+    k: int | None = None,
     allowed: range | None = None,
 ) -> tuple[str, ...]:
     """Choose a set, by one of the `WAYS`; the most probable label first.
@@ -142,6 +147,8 @@ def choose(
         The probability of each label that any of them contains.
     sizes
         The probability of each size.
+    k
+        The number of labels, for ``top-k``; by default the mean size of the samples.
     allowed
         The sizes that the set may have; by default any. Where the samples have too few labels, all are taken.
 
@@ -151,7 +158,7 @@ def choose(
             size = sum(share >= threshold for share in probabilities.values())
             chosen = set(_ranked(probabilities)[: _nearest(size, allowed)])
         case "top-k":
-            size = round(float(np.mean([len(one) for one in sets])))
+            size = round(float(np.mean([len(one) for one in sets]))) if k is None else k
             chosen = set(_ranked(probabilities)[: _nearest(size, allowed)])
         case "size":
             size = max(sizes, key=lambda size: (sizes[size], -size))

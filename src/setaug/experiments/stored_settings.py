@@ -6,7 +6,7 @@
   writes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -136,7 +136,9 @@ def decoding_to_cell(given: Mapping[str, Any]) -> dict[str, Any]:
 
     """
     choose = given.get("choose", "expected-f1")
-    return asdict(Decoding(**{**given, "choose": _OLD_CHOICES.get(choose, choose)})) | {"choose": choose}
+    way = {"threshold": 0.5, **given, "choose": _OLD_CHOICES.get(choose, choose)}
+    found = asdict(Decoding(**way)) | {"choose": choose}
+    return {name: value for name, value in found.items() if name != "k" or value is not None}
 
 
 def decoding_from_cell(kept: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,4 +151,19 @@ def decoding_from_cell(kept: Mapping[str, Any]) -> dict[str, Any]:
 
     """
     choose = kept.get("choose", "expected-f1")
-    return {**kept, "choose": _OLD_CHOICES.get(choose, choose) if kept.get("samples") else "written"}
+    choose = _OLD_CHOICES.get(choose, choose) if kept.get("samples") else "written"
+    unused = () if choose == "threshold" else ("threshold",)
+    return {name: value for name, value in kept.items() if name not in unused} | {"choose": choose}
+
+
+def rule_from_cell(kept: Mapping[str, Any], find_k: Callable[[], int]) -> dict[str, Any]:
+    """Return what a classifier is asked for; `find_k` returns the k of ``top-k`` where the cell has none.
+
+    Examples
+    --------
+    >>> rule_from_cell({"rule": "top-k"}, lambda: 3), rule_from_cell({"rule": "oracle-k"}, lambda: 3)
+    ({'choose': 'top-k', 'k': 3}, {'choose': 'oracle-k'})
+
+    """
+    found: dict[str, Any] = {"choose": kept["rule"]}
+    return found | {"k": kept.get("k") or find_k()} if kept["rule"] == "top-k" else found

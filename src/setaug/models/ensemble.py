@@ -1,20 +1,29 @@
 """Ensembles of models, weighted on dev data; the same for prediction files."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setaug.decoding.choice import Rule, make_prediction
+from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mixture
-from setaug.errors import DataError
+from setaug.decoding.scored import changed, check_scored, make_prediction, predict_scored
+from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import SetEstimator
-from setaug.examples import Columns, Data, Example, LabelSets, make_examples, make_texts
+from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples, make_texts
 from setaug.metrics import match
 from setaug.models.companion import hits_of
+from setaug.models.model_card import MODEL_CARD, make_ensemble_card
+from setaug.models.model_folder import MEMBER, read_card, save_folder, saved_columns
+from setaug.models.tfidf import TfidfClassifier
 from setaug.predictions import Prediction
+from setaug.registry import check_choice
+from setaug.settings import WAYS, Decoding, Progress
+from setaug.tables import as_rows
+
+_TFIDF = "tf-idf"
 
 
 class SetEnsemble(SetEstimator):
@@ -44,6 +53,8 @@ class SetEnsemble(SetEstimator):
 
     """
 
+    kind: ClassVar[str] = "ensemble"
+
     def __init__(self, models: Sequence[Any] = ()) -> None:
         self.models = models
 
@@ -70,16 +81,93 @@ class SetEnsemble(SetEstimator):
         texts, _ = make_texts(data, self.columns_)
         return np.asarray(self.mixture_.combine(self._members(texts)).labels, np.float64)
 
-    def predict(self, data: Iterable[str] | Data, *args: Any, **changes: Any) -> list[Prediction]:
-        """Predict the set of each text; ``choose`` overrides the rule."""
+    def predict(
+        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
+    ) -> list[Prediction]:
+        """Predict the set of each text.
+
+        Parameters
+        ----------
+        changes
+            What is asked for in this call: ``choose``, with a ``threshold`` or a ``k``; ``size_is``, ``min_size`` and
+            ``max_size``. For ``choose="oracle-k"`` the data must be examples with their labels.
+
+        """
         self._check_fitted()
-        choose = changes.pop("choose", "best")
-        changes.pop("progress", None)
-        if args or changes:
-            raise TypeError(f"an ensemble does not accept {', '.join(changes) or args}.")
-        texts, ids = make_texts(data, self.columns_)
-        rule = _rule(self.mixture_, choose)
-        return _predict(self.mixture_.combine(self._members(texts)), rule, self.labels_, ids)
+        asked = changed(Decoding(), changes, of="an ensemble")
+        check_scored(asked.choose)
+        items: Any = data if isinstance(data, str) else list(as_rows(data))
+
+        def find(texts: Sequence[str], told: Progress | None) -> LabelProbabilities:
+            found = self.mixture_.combine(self._members(texts))
+            if told is not None:
+                told("scoring", len(texts), len(texts))
+            return found
+
+        options: Any = {"rule": self.mixture_.rule, "labels": self.labels_, "columns": self.columns_}
+        return predict_scored(find, items, asked, **options, progress=progress)
+
+    def save(self, folder: str | Path) -> None:
+        """Write a model folder with those of the members, without pickle; `load` and `load_model` read it back."""
+        self._check_fitted()
+        for model in self.models:
+            if not isinstance(model, TfidfClassifier) and not hasattr(model, "save_pretrained"):
+                raise ModelError(f"an ensemble with a {type(model).__name__} cannot be saved.")
+        card = {
+            "kind": self.kind,
+            "members": [_TFIDF if isinstance(model, TfidfClassifier) else model.kind for model in self.models],
+            "labels": self.labels_,
+            "columns": self.columns_.to_dict(),
+            "mixture": self.mixture_.to_dict(),
+            "f1": self.f1_,
+        }
+
+        def fill(beside: Path) -> None:
+            for number, model in enumerate(self.models, 1):
+                if isinstance(model, TfidfClassifier):
+                    model.save(beside / f"{MEMBER}{number}.safetensors")
+                else:
+                    model.save_pretrained(beside / f"{MEMBER}{number}")
+            (beside / MODEL_CARD).write_text(make_ensemble_card(card), encoding="utf-8")
+
+        save_folder(folder, card, fill)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a folder that `save` wrote."""
+        return cls.from_card(folder, read_card(folder))
+
+    @classmethod
+    def from_card(cls, folder: str | Path, card: dict[str, Any]) -> Self:
+        """Read a folder whose ``setaug.json`` has been read."""
+        if card["kind"] != cls.kind:
+            raise ModelError(f"{folder} holds a model of the kind {card['kind']!r}, not {cls.kind!r}.")
+        try:
+            mixture, labels = Mixture.from_dict(card["mixture"]), list(check_labels(card["labels"], "labels"))
+            f1, kinds = float(card["f1"]), list(card["members"])
+            if len(kinds) != len(mixture.weights):
+                raise ValueError("it mixes other models than it holds")
+            models = [_load_member(Path(folder), number, kind) for number, kind in enumerate(kinds, 1)]
+            if not {label for model in models for label in model.classes_.tolist()} <= set(labels):
+                raise ValueError("its members know other labels")
+        except (ModelError, FileError, MissingExtraError):
+            raise
+        except Exception as error:  # whatever the values of somebody else's folder lead to
+            raise ModelError(f"{folder} is not what setaug writes ({type(error).__name__}: {error}).") from None
+        found = cls(models)
+        found.mixture_, found.labels_, found.f1_, found.columns_ = mixture, labels, f1, saved_columns(card)
+        return found
+
+
+def _load_member(folder: Path, number: int, kind: str) -> Any:
+    from setaug.models.methods import KINDS, load_model
+
+    place = folder / f"{MEMBER}{number}"
+    if kind == _TFIDF:
+        return TfidfClassifier.load(place.with_name(f"{place.name}.safetensors"))
+    if kind not in KINDS or kind == SetEnsemble.kind or read_card(place)["kind"] != kind:
+        raise ValueError(f"its member {number} is no {kind!r}")
+    return load_model(place)
 
 
 def _aligned(model: Any, texts: Sequence[str], labels: Sequence[str]) -> LabelProbabilities:
@@ -95,7 +183,7 @@ def _aligned(model: Any, texts: Sequence[str], labels: Sequence[str]) -> LabelPr
 def fit_mixture(
     members: Sequence[LabelProbabilities], examples: Sequence[Example], labels: Sequence[str]
 ) -> tuple[Mixture, float]:
-    """Return the best mixture on examples, and its mean F1."""
+    """Return the best mixture on examples, and its mean F1; no set is larger than the largest of them."""
     hits, n_true = hits_of(examples, labels)
     return Mixture.fit(members, hits, n_true, least=min(1, int(n_true.min())), largest=int(n_true.max()) or None)
 
@@ -120,6 +208,7 @@ def combine_predictions(
         ``best``, or one of `setaug.settings.WAYS`.
 
     """
+    check_choice("choose", choose, ("best", *WAYS))
     if len(files) < 2:
         raise ValueError(f"predictions of at least two models are required, got {len(files)}.")
     if len(dev_files) not in (0, len(files)) or bool(dev) != bool(dev_files):
@@ -139,7 +228,9 @@ def combine_predictions(
     else:
         equal = (1 / len(files),) * len(files)
         mixture = Mixture(weights=equal, calibrations=(LogisticCalibration(),) * len(files), rule=Rule())
-    return _predict(mixture.combine(members), _rule(mixture, choose), labels, keys), mixture, f1
+    found, asked = mixture.combine(members), Decoding(choose=choose)
+    chosen = zip(found.labels, mixture.rule.choose_asked(asked, found.labels, found.sizes), keys, strict=True)
+    return [make_prediction(row, labels, columns, key) for row, columns, key in chosen], mixture, f1
 
 
 def _table(predictions: Sequence[Prediction], labels: Sequence[str], number: int) -> LabelProbabilities:
@@ -158,14 +249,3 @@ def _table(predictions: Sequence[Prediction], labels: Sequence[str], number: int
         for size, share in (one.sizes or {}).items():
             row[size] = share
     return LabelProbabilities(found, sizes)
-
-
-def _rule(mixture: Mixture, choose: str) -> Rule:
-    return mixture.rule if choose == "best" else replace(mixture.rule, way=choose)
-
-
-def _predict(found: LabelProbabilities, rule: Rule, labels: Sequence[str], ids: Sequence[Any]) -> list[Prediction]:
-    chosen = rule.choose(found.labels, found.sizes)
-    return [
-        make_prediction(row, labels, columns, key) for row, columns, key in zip(found.labels, chosen, ids, strict=True)
-    ]

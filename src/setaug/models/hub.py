@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from setaug.errors import MissingExtraError, ModelError
-from setaug.models.model_folder import CARD, STATISTICS, first_line, read_card
+from setaug.models.model_folder import CARD, MEMBER, STATISTICS, first_line, read_card
 
 _NAME = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*)(?:@(?P<revision>[\w./-]+))?")
 _FILES = (
@@ -16,6 +16,8 @@ _FILES = (
     *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*"),
 )
 """The files of a model; other files are not uploaded."""
+_OTHER_FOLDERS = (*(f"{MEMBER[:at]}[!{MEMBER[at]}]*/*" for at in range(len(MEMBER))), "*/*/*")
+"""Patterns of what is in a folder that is not that of a member; there is no pattern for "all folders but"."""
 _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
@@ -49,7 +51,7 @@ def find_model(name: str | Path, revision: str | None = None) -> Path:
     repository = found["name"]
     with _asking(f"cannot load {name}: there is no such folder, and the Hub", revision), _quiet():
         folder = hub.snapshot_download(
-            repository, revision=revision, allow_patterns=list(_FILES), ignore_patterns=["*/*"]
+            repository, revision=revision, allow_patterns=list(_FILES), ignore_patterns=list(_OTHER_FOLDERS)
         )
     return Path(folder)
 
@@ -81,7 +83,8 @@ def push_model(
     root = Path(folder)
     read_card(root)
     hub = _hub()
-    paths = sorted(path for path in {one for pattern in _FILES for one in root.glob(pattern)} if path.is_file())
+    patterns = [*_FILES, *(f"{MEMBER}*/{pattern}" for pattern in _FILES)]
+    paths = sorted(path for path in {one for pattern in patterns for one in root.glob(pattern)} if path.is_file())
     with _asking(f"cannot push {folder} to {name}: the Hub", revision), _quiet():
         api = hub.HfApi()
         api.create_repo(name, private=private, exist_ok=True)
@@ -89,7 +92,7 @@ def push_model(
             name,
             [
                 hub.CommitOperationAdd(
-                    path.name,
+                    path.relative_to(root).as_posix(),
                     path.read_bytes().replace(PLACE.encode(), name.encode()) if path.name == MODEL_CARD else str(path),
                 )
                 for path in paths

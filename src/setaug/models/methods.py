@@ -20,6 +20,7 @@ KINDS = {
     "generator": "setaug.models.neural.generator:SetGenerator",
     "classifier": "setaug.models.neural.classifier:SetClassifier",
     "set-search": "setaug.models.neural.search:SetSearch",
+    "ensemble": "setaug.models.ensemble:SetEnsemble",
 }
 """The types of models, and the classes that are imported for them."""
 
@@ -55,16 +56,17 @@ def make_model(
     if chosen.model == "classifier" and vocabulary != "closed":
         raise ValueError("a classifier predicts only labels of the training data, so vocabulary must be closed.")
     make: Any = _class_of(chosen.model)
+    way = decoding or Decoding()
     if chosen.model == "classifier":
-        return make(model, template=base.template, training=training)  # type: ignore[no-any-return]
+        return make(model, template=base.template, choose=way.choose, training=training)  # type: ignore[no-any-return]
     if chosen.model == "set-search":
-        way = decoding or Decoding()
         return make(  # type: ignore[no-any-return]
             model,
             template=base.template,
             codec=replace(base.codec, with_size=False),
             vocabulary=vocabulary,
             constrained=way.constrained,
+            choose=way.choose,
             training=training,
             batch_size=way.batch_size,
         )
@@ -81,7 +83,7 @@ def make_model(
 
 
 def load_model(folder: str | Path, *, revision: str | None = None) -> "SetModel":
-    """Load any model that ``setaug train`` wrote; raise for an invalid folder before torch is imported.
+    """Load a model that ``setaug train`` or `SetEnsemble` wrote; raise for an invalid folder before torch is imported.
 
     Parameters
     ----------

@@ -72,6 +72,26 @@ def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def make_ensemble_card(card: dict[str, Any]) -> str:
+    """Return the model card of an ensemble."""
+    pairs = zip(card["members"], card["mixture"]["weights"], strict=True)
+    members = {f"member-{number}, {kind}": f"weight {weight:.2g}" for number, (kind, weight) in enumerate(pairs, 1)}
+    parts = [
+        "---\nlibrary_name: setaug\npipeline_tag: text-classification\ntags:\n- setaug\n- multi-label\n---",
+        "# An ensemble of models of label sets",
+        "This model predicts the set of labels of a text, from a weighted mean of the label probabilities of several "
+        "models. It was made with setaug.",
+        "## How to use it",
+        _USE.format(place=PLACE).rstrip(),
+        "## Members",
+        _table(members),
+        "## Scores",
+        "The dev data weighted the members, so this is no test score.",
+        _table({"mean F1 of the sets, dev data": _rounded(card["f1"])}),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def _metadata(settings: dict[str, Any], record: dict[str, Any]) -> str:
     from huggingface_hub import EvalResult, ModelCardData
 

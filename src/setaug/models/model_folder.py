@@ -1,5 +1,7 @@
 """A model folder: the files of transformers, ``setaug.json``, the label statistics and a model card.
 
+An ensemble has its members in it: ``member-1`` and so on, model folders or files of TF-IDF classifiers.
+
 ``setaug.json`` is written last, so a folder that has it is complete. Folders from others are checked: regular files
 only, and weights in the folder itself. Nothing here needs torch.
 """
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 CARD = "setaug.json"
 STATISTICS = "statistics.json"
+MEMBER = "member-"
+"""What the names of the members of an ensemble begin with."""
 _RUN = "run.json"
 _BESIDE = ".saving-"
 _INDEX = "model.safetensors.index.json"
@@ -63,23 +67,33 @@ def save_model(
     """
     from setaug.models.model_card import MODEL_CARD, make_model_card
 
+    def fill(beside: Path) -> None:
+        model.save_pretrained(beside, state_dict=weights)
+        tokenizer.save_pretrained(beside)
+        if extra is not None:
+            extra(beside)
+        statistics.save(beside / STATISTICS)
+        (beside / MODEL_CARD).write_text(make_model_card(card, statistics), encoding="utf-8")
+
+    save_folder(folder, card, fill)
+
+
+def save_folder(folder: str | Path, card: dict[str, Any], fill: Callable[[Path], None]) -> None:
+    """Write ``setaug.json`` and what `fill` writes; existing files are replaced once all new ones are complete."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     for left in target.glob(f"{_BESIDE}*"):  # from a run that was killed while saving
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=target, prefix=_BESIDE) as beside:
         with writing(target):
-            model.save_pretrained(beside, state_dict=weights)
-            tokenizer.save_pretrained(beside)
-            if extra is not None:
-                extra(Path(beside))
-        statistics.save(Path(beside) / STATISTICS)
-        (Path(beside) / MODEL_CARD).write_text(make_model_card(card, statistics), encoding="utf-8")
+            fill(Path(beside))
         _use_default_mode(Path(beside))
         sync_tree(beside)
         (target / CARD).unlink(missing_ok=True)
         sync_folder(target)
         for path in Path(beside).iterdir():
+            if (target / path.name).is_dir():
+                shutil.rmtree(target / path.name)
             os.replace(path, target / path.name)
         sync_folder(target)
     with open_output(target / CARD) as stream:

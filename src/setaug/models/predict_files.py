@@ -27,7 +27,7 @@ from setaug.engines.sources import find_files
 from setaug.engines.writers import RowFormat, Write, open_table
 from setaug.errors import DataError, FileError
 from setaug.examples import Columns, Example, Skipped, listed, read_rows, shown
-from setaug.models.model_folder import CARD
+from setaug.models.model_folder import CARD, MEMBER
 from setaug.predictions import Prediction
 from setaug.settings import Progress
 from setaug.storage import as_file_errors, check_outputs, is_address, kind_of, local_path, locked
@@ -238,7 +238,7 @@ def plan(
     *,
     model: Any,
     columns: Columns | None,
-    rule: str | None = None,
+    choose: str | None = None,
     kind: str | None,
     carry: Sequence[str] | None,
     skip_bad: bool,
@@ -250,7 +250,7 @@ def plan(
     named = [sources] if isinstance(sources, str | Path) else list(sources)
     check_outputs([target], named)
     columns = columns or getattr(model, "columns_", None) or Columns()
-    needs_labels = "oracle-k" in (changes.get("choose"), changes.get("rule") or getattr(model, "rule", rule))
+    needs_labels = changes.get("choose", _choice_of(model) or choose) == "oracle-k"
     if carry is None:
         carry = [columns.text] if kind_of(target) != "jsonl" else []
     carried = tuple(name for name in dict.fromkeys(carry) if name != "id")
@@ -276,10 +276,17 @@ def plan(
     return job, partitions, sha256(known.encode()).hexdigest()[:16]
 
 
+def _choice_of(model: Any) -> str | None:
+    """Return how a model chooses sets where a call does not say so."""
+    found: str | None = getattr(getattr(model, "decoding", model), "choose", None)
+    return found
+
+
 def folder_state(folder: str | Path) -> str:
     """Return a state of a model folder that changes with the model."""
-    files = sorted(path for path in Path(folder).iterdir() if path.is_file() and path.name[0] != ".")
-    stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    paths = [*Path(folder).iterdir(), *Path(folder).glob(f"{MEMBER}*/*")]
+    files = sorted(path for path in paths if path.is_file() and path.name[0] != ".")
+    stats = [(str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return sha256(repr((stats, (Path(folder) / CARD).read_bytes())).encode()).hexdigest()
 
 

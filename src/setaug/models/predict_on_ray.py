@@ -71,11 +71,12 @@ def predict_on_ray(
     """
     check_positive("shards", shards)
     card, actors = read_card(folder), actors or Actors()
+    settings = card.get("settings", {})
     job, partitions, key = plan(
         sources,
         target,
         model=None,
-        rule=card.get("settings", {}).get("rule"),
+        choose=settings.get("decoding", settings).get("choose"),
         columns=columns or saved_columns(card),
         kind=kind,
         carry=carry,

@@ -1,7 +1,7 @@
 """A simple baseline: linear classifiers on TF-IDF features. It needs only scikit-learn.
 
 The words are weighed by TF-IDF, and each label has a classifier of its own. Logistic regression and linear SVMs of
-several strengths are tried; the dev data decides between them, and on the way to take a set from their scores.
+several strengths are tried; the dev data decides between them, and on the way to choose a set from probabilities.
 """
 
 import json
@@ -20,14 +20,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.svm import LinearSVC
 
-from setaug.decoding.choice import check_k, check_rule, make_prediction, true_sizes, tune_k, tune_threshold
+from setaug.decoding.choice import Rule
+from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
+from setaug.decoding.scored import changed, check_scored, predict_scored, ways_of
 from setaug.errors import DataError, ModelError, SetAugError
 from setaug.estimator import SetEstimator
 from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples, make_texts
 from setaug.metrics import index_labels, indicator_matrix
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
-from setaug.settings import Progress, check_whole
+from setaug.settings import Decoding, Progress, check_whole
 from setaug.tables import as_rows
 
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
@@ -36,43 +38,27 @@ CLASSIFIERS: dict[str, Callable[[float], Any]] = {
 }
 CANDIDATES = (("svm", 0.3), ("svm", 1.0), ("svm", 3.0), ("logistic", 3.0), ("logistic", 10.0))
 """Classifiers to try, each with its C; a higher C regularizes less."""
-RULES = ("best", "threshold", "top-k")
-"""A threshold, or the k best labels; ``best`` is the one with the higher F1 on the dev data."""
 _TOKEN = r"\w+|[^\w\s]"
 """Punctuation counts as words: question marks and emoji are informative about emotions."""
-_KEPT: dict[str, Callable[[Any], Any]] = {
-    "largest": int,
-    "least": int,
-    "slope": float,
-    "shift": float,
-    "rule": str,
-    "threshold": float,
-    "top_k": int,
-}
-"""What `TfidfClassifier.save` keeps beside labels, features and weights, and the types."""
 _SURE = 10.0
 """Score for labels on every example; negated for labels on none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """The result of a classifier on the dev data, with the better rule."""
+    """The result of a classifier on the dev data, with its best rule."""
 
     classifier: str
     c: float
-    rule: str
     f1: float
-    threshold: float
-    """The best threshold, for scores."""
-    k: int
+    rule: Rule
 
 
 class TfidfClassifier(SetEstimator):
-    """Score each label by a linear classifier on TF-IDF features, and take those that score high enough.
+    """Score each label by a linear classifier on TF-IDF features, and choose sets from the probabilities.
 
-    The mean F1 of the sets on the dev data chooses among `candidates`, and the rule, the threshold and k. Without dev
-    data, cross-validation on the training data does. Where no training set is empty, no predicted one is: the best
-    label is taken even if it is below the threshold. Nothing is random.
+    The mean F1 of the sets on the dev data chooses among `candidates`, each with its best `Rule`. Without dev data,
+    cross-validation on the training data does. Where no training set is empty, no predicted one is. Nothing is random.
 
     Probabilities come from a logistic function of the scores, one for all labels, fitted to the dev data (or in
     cross-validation); they are right on the whole, not for each label.
@@ -85,8 +71,9 @@ class TfidfClassifier(SetEstimator):
         Minimum number of training texts with a feature; 1 if that leaves none.
     candidates
         Pairs of a classifier (``svm``, ``logistic``) and its C.
-    rule
-        ``threshold``, ``top-k``, or ``best``: the better of both.
+    choose
+        How to choose a set: a name of `setaug.settings.CHOICES` other than ``written``. ``best`` is the way with the
+        highest mean F1.
     folds
         Number of folds of the cross-validation.
 
@@ -94,8 +81,8 @@ class TfidfClassifier(SetEstimator):
     ----------
     trial_, trials_
         What was chosen, and all that was tried.
-    rule_, threshold_, top_k_
-        How sets are taken; the threshold is one of probabilities.
+    rule_, calibration_
+        How a set is chosen from the probabilities, and how these are made from scores.
 
     Examples
     --------
@@ -112,13 +99,13 @@ class TfidfClassifier(SetEstimator):
         ngrams: int = 1,
         min_df: int = 2,
         candidates: Sequence[tuple[str, float]] = CANDIDATES,
-        rule: str = "best",
+        choose: str = "best",
         folds: int = 3,
     ) -> None:
         self.ngrams = ngrams
         self.min_df = min_df
         self.candidates = candidates
-        self.rule = rule
+        self.choose = choose
         self.folds = folds
 
     def fit(
@@ -173,22 +160,22 @@ class TfidfClassifier(SetEstimator):
                 scores = _score(dev_features, weights)
             else:
                 weights, scores = None, _out_of_fold(name, c, features, gold, self.folds)
-            self.trials_.append(self._try(name, c, scores, hits, sizes))
+            calibration = LogisticCalibration.fit(expit(scores), hits)
+            options: Any = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
+            rule, f1 = Rule.fit(calibration(expit(scores)), None, hits, sizes, **options)
+            self.trials_.append(Trial(classifier=name, c=c, f1=f1, rule=rule))
             best = max(self.trials_, key=lambda trial: trial.f1)
             if best is self.trials_[-1]:
-                self.trial_, kept, kept_scores = best, weights, scores
+                self.trial_, self.rule_, self.calibration_, kept = best, rule, calibration, weights
             if progress is not None:
                 progress("fitting", done, len(self.candidates))
         self.coef_, self.intercept_ = kept or _fit_labels(self.trial_.classifier, self.trial_.c, features, gold)
-        self.slope_, self.shift_ = _calibrate(kept_scores, hits)
-        self.rule_, self.top_k_ = self.trial_.rule, self.trial_.k
-        self.threshold_ = float(self._calibrated(np.array(self.trial_.threshold)))
         return self
 
     def _check(self) -> None:
         for name, least in {"ngrams": 1, "min_df": 1, "folds": 2}.items():
             check_whole(name, getattr(self, name), at_least=least)
-        check_choice("rule", self.rule, RULES)
+        check_scored(self.choose)
         if not self.candidates:
             raise ValueError("candidates must name a classifier and its C, got none.")
         for name, c in self.candidates:
@@ -196,59 +183,40 @@ class TfidfClassifier(SetEstimator):
             if not 0 < c < float("inf"):
                 raise ValueError(f"the C of a candidate must be above 0, got {c!r}.")
 
-    def _try(
-        self, name: str, c: float, scores: NDArray[np.float64], hits: NDArray[np.bool_], sizes: NDArray[np.int64]
-    ) -> Trial:
-        threshold, by_threshold = tune_threshold(scores, hits, sizes, at_least_one=self.least_ == 1)
-        k, by_k = tune_k(scores, hits, sizes, largest=self.largest_)
-        reached = {"threshold": by_threshold, "top-k": by_k}
-        rule = max(reached, key=lambda rule: reached[rule]) if self.rule == "best" else self.rule
-        return Trial(classifier=name, c=c, rule=rule, f1=reached[rule], threshold=threshold, k=k)
-
     def predict_proba(self, data: Iterable[str] | Data) -> NDArray[np.float64]:
         """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
         self._check_fitted()
         texts, _ = make_texts(data, self.columns_)
         if not texts:
             return np.empty((0, len(self.labels_)))
-        return self._calibrated(_score(self.vectorizer_.transform(texts), (self.coef_, self.intercept_)))
-
-    def _calibrated(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = expit(self.slope_ * scores + self.shift_)
-        return found
+        scores = _score(self.vectorizer_.transform(texts), (self.coef_, self.intercept_))
+        return np.asarray(self.calibration_(expit(scores)), np.float64)
 
     def predict(
-        self,
-        data: Iterable[str] | Data,
-        *,
-        rule: str | None = None,
-        k: int | None = None,
-        progress: Progress | None = None,
+        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
     ) -> list[Prediction]:
         """Predict the set of each text.
 
         Parameters
         ----------
-        rule
-            ``threshold``, ``top-k`` or ``oracle-k`` for this call; None takes the one that was chosen. For
-            ``oracle-k`` the data must be examples with their labels.
-        k
-            Number of labels for ``top-k`` in this call; all if there are fewer.
+        changes
+            What is asked for in this call: ``choose``, with a ``threshold`` or a ``k``; ``size_is``, ``min_size`` and
+            ``max_size``. For ``choose="oracle-k"`` the data must be examples with their labels.
 
         """
+        self._check_fitted()
+        asked = changed(Decoding(choose=self.choose), changes, of="a TF-IDF classifier")
+        check_scored(asked.choose)
         items: Any = data if isinstance(data, str) else list(as_rows(data))
-        texts, keys = make_texts(items, self.columns_)
-        found = self.predict_proba(texts)
-        rule = self.rule_ if rule is None else check_rule(rule)
-        if k is not None:
-            check_k(k, rule)
-        if rule == "threshold":
-            counts = np.maximum((found >= self.threshold_).sum(axis=1), self.least_).tolist()
-        else:
-            counts = true_sizes(items, self.columns_) if rule == "oracle-k" else [k or self.top_k_] * len(texts)
-        if progress is not None:
-            progress("scoring", len(texts), len(texts))
-        return [make_prediction(row, self.labels_, n, key) for row, n, key in zip(found, counts, keys, strict=True)]
+        options: Any = {"rule": self.rule_, "labels": self.labels_, "columns": self.columns_}
+
+        def find(texts: Sequence[str], told: Progress | None) -> LabelProbabilities:
+            found = LabelProbabilities(self.predict_proba(texts))
+            if told is not None:
+                told("scoring", len(texts), len(texts))
+            return found
+
+        return predict_scored(find, items, asked, **options, progress=progress)
 
     def save(self, path: str | Path) -> None:
         """Write everything that is needed to predict into one file of safetensors, without pickle."""
@@ -256,8 +224,8 @@ class TfidfClassifier(SetEstimator):
 
         self._check_fitted()
         names = self.vectorizer_.get_feature_names_out().tolist()
-        kept = {name: getattr(self, f"{name}_") for name in _KEPT} | {"labels": self.labels_, "terms": names}
-        kept |= {"params": self.get_params(), "columns": self.columns_.to_dict()}
+        kept = {"params": self.get_params(), "columns": self.columns_.to_dict(), "labels": self.labels_, "terms": names}
+        kept |= {"rule": self.rule_.to_dict(), "calibration": self.calibration_.to_list()}
         tensors = {"coef": self.coef_, "intercept": self.intercept_, "idf": self.vectorizer_.idf_}
         save_file(
             {name: np.ascontiguousarray(value) for name, value in tensors.items()},
@@ -277,11 +245,14 @@ class TfidfClassifier(SetEstimator):
                     raise ValueError("it holds no TF-IDF classifier")
                 kept = json.loads(metadata["model"])
                 tensors = {name: stream.get_tensor(name) for name in ("coef", "intercept", "idf")}
+            if "calibration" not in kept:
+                kept = _as_now(kept)
             model = cls(**kept["params"])
             model.columns_ = Columns(**kept["columns"])
             model.labels_ = list(check_labels(kept["labels"], "labels"))
-            for name, kind in _KEPT.items():
-                setattr(model, f"{name}_", kind(kept[name]))
+            model.rule_ = Rule.from_dict(kept["rule"])
+            model.least_, model.largest_ = model.rule_.least, int(model.rule_.largest or len(model.labels_))
+            model.calibration_ = LogisticCalibration.from_list(kept["calibration"])
             terms = check_labels(kept["terms"], "terms")
             model.vectorizer_ = _make_vectorizer(model.ngrams, vocabulary={term: at for at, term in enumerate(terms)})
             model.vectorizer_.idf_ = tensors["idf"]
@@ -294,6 +265,14 @@ class TfidfClassifier(SetEstimator):
         except (OSError, ValueError, KeyError, TypeError, SafetensorError, SetAugError) as error:
             raise ModelError(f"{path} is not what setaug writes ({type(error).__name__}: {error}).") from None
         return model
+
+
+def _as_now(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return what an earlier version kept, whose rule was a threshold or a k, under the names of today."""
+    names = {"way": "rule", "threshold": "threshold", "k": "top_k", "least": "least", "largest": "largest"}
+    params = {"choose" if name == "rule" else name: value for name, value in kept["params"].items()}
+    rule = {name: kept[old] for name, old in names.items()}
+    return kept | {"params": params, "rule": rule, "calibration": [kept["slope"], kept["shift"]]}
 
 
 Weights = tuple[NDArray[np.float32], NDArray[np.float64]]
@@ -349,12 +328,3 @@ def _out_of_fold(name: str, c: float, features: Any, gold: NDArray[np.bool_], fo
     for seen, held_out in KFold(min(folds, len(gold)), shuffle=True, random_state=0).split(gold):
         scores[held_out] = _score(features[held_out], _fit_labels(name, c, features[seen], gold[seen]))
     return scores
-
-
-def _calibrate(scores: NDArray[np.float64], hits: NDArray[np.bool_]) -> tuple[float, float]:
-    """Fit slope and intercept of a logistic calibration; the identity if the slope is not positive."""
-    if hits.all() or not hits.any():
-        return 1.0, 0.0
-    model = LogisticRegression().fit(scores.reshape(-1, 1), hits.ravel())
-    slope, shift = float(model.coef_[0, 0]), float(model.intercept_[0])
-    return (slope, shift) if slope > 0 else (1.0, 0.0)

@@ -25,7 +25,7 @@ from setaug.registry import check_choice
 from setaug.settings import WAYS, Endpoint, Progress, check_whole
 from setaug.vocabulary import LabelIndex, check_vocabulary, known_labels
 
-_CHANGES = ("samples", "choose", "threshold", "temperature", "seed", "unknown")
+_CHANGES = ("samples", "choose", "threshold", "k", "temperature", "seed", "unknown")
 _OURS = ("model", "messages", "prompt", "n", "stream")
 """Fields of a request that users cannot set."""
 
@@ -86,8 +86,9 @@ class PromptedSetModel(SetEstimator):
         ``keep`` labels outside the vocabulary (the prediction lists them as unknown), or ``drop`` them.
     samples
         If above 0, sample this many answers, vote, and return a probability for each label.
-    choose, threshold
-        How to choose a set from the samples; see `setaug.settings.WAYS`.
+    choose, threshold, k
+        How to choose a set from the samples; see `setaug.settings.WAYS`. ``best`` is ``expected-f1``; k is for
+        ``top-k``, by default the mean size of the samples.
     temperature
         Sampling temperature; by default 0, or 1 with samples.
     seed
@@ -140,6 +141,7 @@ class PromptedSetModel(SetEstimator):
         samples: int = 0,
         choose: str = "expected-f1",
         threshold: float = 0.5,
+        k: int | None = None,
         temperature: float | None = None,
         seed: int = 0,
         max_tokens: int = 256,
@@ -159,6 +161,7 @@ class PromptedSetModel(SetEstimator):
         self.samples = samples
         self.choose = choose
         self.threshold = threshold
+        self.k = k
         self.temperature = temperature
         self.seed = seed
         self.max_tokens = max_tokens
@@ -174,6 +177,9 @@ class PromptedSetModel(SetEstimator):
             check_choice(name, getattr(self, name), choices)
         for name, least in (("shots", 0), ("max_listed", 0), ("samples", 0), ("max_tokens", 1), ("seed", 0)):
             check_whole(name, getattr(self, name), at_least=least)
+        check_whole("k", self.k, at_least=1, optional=True)
+        if self.k is not None and self.choose != "top-k":
+            raise ValueError(f"k is for choose='top-k', and choose is {self.choose!r}.")
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise ValueError(f"temperature must be from 0 to 2, got {self.temperature!r}.")
         if not 0 <= self.threshold <= 1:
@@ -274,7 +280,7 @@ class PromptedSetModel(SetEstimator):
         tell
             Called with the reason if requests pause.
         changes
-            Changes for this call to samples, choose, threshold, temperature, seed or unknown.
+            Changes for this call to samples, choose, threshold, k, temperature, seed or unknown.
 
         """
         model = self._changed(changes)
@@ -350,6 +356,7 @@ class PromptedSetModel(SetEstimator):
                 [one.prediction.labels for one in read],
                 way=self.choose,
                 threshold=self.threshold,
+                k=self.k,
                 strange=None if self.labels_ is None else strange,
                 key=key,
             )

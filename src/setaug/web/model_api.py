@@ -55,11 +55,12 @@ def _options(question: PredictQuestion, model: Any) -> dict[str, Any]:
     if not question.samples:
         del chosen["samples"]
     kind = getattr(model, "kind", "generator")
-    if chosen and kind != "generator":
-        raise Refusal(422, f"{', '.join(chosen)}: not supported by a {kind}.")
+    takes = {"generator": ("samples", "size_is"), "classifier": ("size_is",), "ensemble": ("size_is",)}
+    if refused := [name for name in chosen if name not in takes.get(kind, ())]:
+        raise Refusal(422, f"{', '.join(refused)}: not supported by a {kind}.")
     decoding = getattr(model, "decoding", None)
     if decoding is None:  # only of models that write sets; set search can be constrained, too
-        return {"constrained": question.constrained} if hasattr(model, "constrained") else {}
+        return chosen | ({"constrained": question.constrained} if hasattr(model, "constrained") else {})
     chosen["constrained"] = question.constrained
     try:
         replace(decoding, **chosen)

@@ -49,7 +49,7 @@ class Model(BaseModel):
     """A model."""
 
     name: str
-    kind: Literal["generator", "classifier", "set-search"]
+    kind: Literal["generator", "classifier", "set-search", "ensemble"]
 
 
 class Health(BaseModel):

@@ -1,7 +1,6 @@
 """Cells of experiments: their keys, which share a training, and the results of tiny models."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from setaug.errors import ModelError
 from setaug.experiments.cells import CELLS
+from setaug.experiments.stored_settings import decoding_to_cell
 from setaug.experiments.reproduction.experiment import read_experiment
 from setaug.experiments.reproduction.reproduce import group_cells
 from setaug.experiments.reproduction.training_cells import (
@@ -29,7 +29,6 @@ from setaug.experiments.stored_settings import (
 )
 from setaug.metrics import evaluate
 from setaug.predictions import read_predictions
-from setaug.settings import Decoding
 from tests.datasets.made_up import write_kp20k
 from tests.experiments.conftest import ROWS
 from tests.experiments.emotions import write_emotions
@@ -201,5 +200,5 @@ def test_settings_of_stored_results_are_as_they_were() -> None:
             kept = training_to_cell(training_from_cell(cell["training"]))
             assert json.loads(json.dumps(kept)) == cell["training"]
         if "training" in cell and "rule" not in cell["decoding"] and "name" in cell["decoding"]:
-            assert asdict(Decoding(**cell["decoding"])) == cell["decoding"]
+            assert decoding_to_cell(cell["decoding"]) == cell["decoding"]
         assert predictions_path(RESULTS, cell).exists()

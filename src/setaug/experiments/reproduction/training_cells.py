@@ -27,12 +27,12 @@ from setaug.experiments.stored_settings import (
     decoding_to_cell,
     paper_settings,
     row_settings,
+    rule_from_cell,
     training_from_cell,
     training_to_cell,
 )
 from setaug.metrics import evaluate, score_sets
 from setaug.models.methods import make_model
-from setaug.models.neural.classifier import TOP_K
 from setaug.models.neural.model import fingerprint, paper_rate
 from setaug.models.neural.pretrained import load_tokenizer
 from setaug.models.neural.scratch import SHAPES
@@ -46,6 +46,22 @@ from setaug.settings import METHODS, PAPER_EPOCHS, SEEDS, Decoding
 METRICS = "metrics.jsonl"
 """The file of a model folder with the losses and the dev scores of its training."""
 _MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*", "*.model", "vocab*", "merges.txt")
+
+
+TOP_K = (1, 3, 5, 10, 50)
+"""The values of k that the paper tries on the dev data."""
+
+
+def best_k(gold: Sequence[Sequence[str]], ranked: Sequence[Sequence[str]]) -> int:
+    """Return the paper's k with the highest mean F1 of the k first labels; the smallest of equal ones.
+
+    Examples
+    --------
+    >>> best_k([["joy"]], [["joy", "love", "fear"]])
+    1
+
+    """
+    return max(TOP_K, key=lambda k: (score_sets(gold, [labels[:k] for labels in ranked]).samples_f1, -k))
 
 
 class MostFrequent(BaseEstimator):  # type: ignore[misc]
@@ -63,8 +79,7 @@ class MostFrequent(BaseEstimator):  # type: ignore[misc]
         """Count labels; choose k by the mean F1 of the sets on dev data."""
         counted = LabelStatistics().update(example.labels for example in examples)
         self.labels_ = sorted(counted.labels, key=lambda label: (-counted.count(label), label))
-        gold = [example.labels for example in dev]
-        self.k_ = max(TOP_K, key=lambda k: (score_sets(gold, [self.labels_[:k]] * len(gold)).samples_f1, -k))
+        self.k_ = best_k([example.labels for example in dev], [self.labels_] * len(dev))
         return self
 
     def predict(self, examples: Iterable[Example], *, k: int | None = None) -> list[Prediction]:
@@ -175,7 +190,7 @@ def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_trai
     if row.likelihood:
         decoding = {"likelihood": dict(row.likelihood)}
     elif row.method != "set-search" and not training.is_paper:
-        decoding = asdict(Decoding(**{"seed": seed, **decoding}))
+        decoding = {"constrained": True, "choose": "best", "seed": seed, **decoding}
         decoding |= {"without": row.without} if row.without else {}
     elif row.method != "set-search":
         if setup.samples is not None and "samples" in decoding:
@@ -258,7 +273,8 @@ class Trainings:
                 yield {"likelihood": bits, **_took(dataset, seconds, began)}
                 continue
             chooser = self._without(model, cell, dataset)
-            predictions = chooser.predict(dataset.test, **_as_now(cell), **self._prompt_options(cell))
+            options = _as_now(cell, chooser, dataset) | self._prompt_options(cell)
+            predictions = chooser.predict(dataset.test, **options)
             times = _took(dataset, seconds, began)
             path = predictions_path(self.folder, cell)
             _write(predictions, path)
@@ -285,7 +301,9 @@ class Trainings:
             )
         training = training_from_cell(cell["training"])
         if method == "classifier":
-            classifier = make_model(method, path, training=training)
+            # The checkpoint is the one whose sets above a threshold are best, whatever the rule of the cell.
+            decoding = Decoding(choose="threshold") if training.is_paper else Decoding()
+            classifier = make_model(method, path, training=training, decoding=decoding)
             return classifier.fit(dataset.train, dev=given, **self._run(cell))
         augmenter = augmenter_from_cell(cell["augmenter"])
         options = {"size": augmenter.with_size, "augmenter": augmenter, "vocabulary": cell["vocabulary"]}
@@ -339,12 +357,19 @@ def _has_curve(cell: Cell) -> bool:
     return "curve" in cell or _has_default_recipe(cell)
 
 
-def _as_now(cell: Cell) -> dict[str, Any]:
-    """Return the decoding of a cell under the names of today."""
+def _as_now(cell: Cell, model: Any = None, dataset: Dataset | None = None) -> dict[str, Any]:
+    """Return the decoding of a cell with the current names; that of a classifier may need the model and dev data."""
     decoding: dict[str, Any] = {name: value for name, value in cell["decoding"].items() if name != "without"}
-    if _has_default_recipe(cell):
-        return decoding
+    if "rule" in decoding:
+        dev = dataset.dev if dataset is not None else []
+        return rule_from_cell(decoding, lambda: _find_k(model, dev))
     return decoding_from_cell(decoding) if "samples" in decoding else decoding
+
+
+def _find_k(model: Any, dev: Sequence[Example]) -> int:
+    """Return the paper's k for a classifier, by its dev data."""
+    ranked = model.predict(dev, choose="top-k", k=max(TOP_K))
+    return best_k([example.labels for example in dev], [found.labels for found in ranked])
 
 
 def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
@@ -352,7 +377,7 @@ def _tuned(model: Any, cell: Cell) -> dict[str, Any]:
     if "prompt" in cell:
         return {"asked": asdict(model.report_)}
     if cell["method"] == "classifier":
-        return {"chosen": {"threshold": model.threshold_, "top_k": model.top_k_}}
+        return {"chosen": model.rule_.to_dict()}
     if cell["method"] in PLAIN:
         return {"chosen": {"k": model.k_} if isinstance(model, MostFrequent) else asdict(model.trial_)}
     if _has_default_recipe(cell):

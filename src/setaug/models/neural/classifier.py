@@ -1,29 +1,28 @@
-"""The paper's MULTI-LABEL baseline: score each label independently, and return those above a threshold."""
+"""The paper's MULTI-LABEL baseline: score each label independently, and choose a set from the probabilities."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.choice import best_labels, check_k, check_rule, make_prediction, true_sizes
+from setaug.decoding.choice import Rule
+from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
+from setaug.decoding.scored import changed, check_scored, predict_scored, ways_of
 from setaug.examples import Data, Example, make_texts
-from setaug.metrics import score_sets
+from setaug.models.companion import hits_of
 from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, cut, evaluating, on_device, pad_inputs
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.neural.scratch import SHAPES, scratch_classifier, train_tokenizer
 from setaug.predictions import Prediction
-from setaug.settings import Progress, TrainingSettings
+from setaug.settings import Decoding, Progress, TrainingSettings
 from setaug.tables import as_rows
 from setaug.vocabulary import known_labels
-
-TOP_K = (1, 3, 5, 10, 50)
-"""The values of k that the paper tries on the dev data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +72,17 @@ class SetClassifier(SetModel):
         The name of a model on the Hub, a folder, or ``tiny``.
     template
         The prompt; ``{text}`` stands for the text.
-    rule
-        ``threshold`` or ``top-k``, tuned for the mean F1 of the sets on the dev data (without dev data 0.5, and the
-        mean size of the training sets); ``oracle-k`` takes as many labels as the example has.
+    choose
+        How to choose a set: a name of `setaug.settings.CHOICES` other than ``written``. ``best`` is the way with the
+        highest mean F1 on the dev data, which also tune its threshold and k; without dev data it is ``expected-f1``,
+        the threshold is 0.5, and k the mean size of the training sets.
     training, batch_size
         How to train, and how many texts are scored at once.
+
+    Attributes
+    ----------
+    rule_, calibration_
+        How a set is chosen from the probabilities, and how these are made from the model's.
 
     """
 
@@ -89,18 +94,18 @@ class SetClassifier(SetModel):
         model: str = "tiny",
         *,
         template: str = "{text}",
-        rule: str = "threshold",
+        choose: str = "best",
         training: TrainingSettings | None = None,
         batch_size: int = 32,
     ) -> None:
         self.model = model
         self.template = template
-        self.rule = rule
+        self.choose = choose
         self.training = training or TrainingSettings()
         self.batch_size = batch_size
 
     def _check(self) -> None:
-        check_rule(self.rule)
+        check_scored(self.choose)
         SetAugmenter(template=self.template).check()
         if self.training.fresh_orders or self.training.lora_rank is not None:
             raise ValueError("a classifier has no orders, and is trained without adapters.")
@@ -111,8 +116,10 @@ class SetClassifier(SetModel):
 
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         labels = known_labels(self.statistics_, "closed") or []
-        mean_size = sum(len(example.labels) for example in examples) / len(examples)
-        self.threshold_, self.top_k_ = 0.5, max(round(mean_size), 1)
+        sizes = [len(example.labels) for example in examples]
+        k, least = max(round(sum(sizes) / len(sizes)), 1), min(1, *sizes)
+        self.calibration_ = LogisticCalibration()
+        self.rule_ = Rule(way=ways_of(self.choose)[0], k=k, least=least, largest=self.largest_)
         texts = [example.text for example in examples]
         longest, seed = self.training.max_source_length, self.training.seed
         with torch.random.fork_rng(devices=[]):
@@ -131,34 +138,30 @@ class SetClassifier(SetModel):
             start_at_frequencies(model, [self.statistics_.count(label) for label in labels], len(examples))
         record = train(model, data, collate=self.network_.collate, loss=_loss)
         if dev:
-            self._tune(dev)
+            record["chosen"] = {"f1": self._tune(dev), "n_dev": len(dev)}
         return {"n_pairs_per_epoch": len(examples), "texts_cut_off": n_cut, **record}
 
     def _dev_scores(self, dev: list[Example], progress: Progress | None = None) -> dict[str, float]:
         self._tune(dev)
         return super()._dev_scores(dev, progress)
 
-    def _tune(self, dev: list[Example]) -> None:
-        """Choose the threshold and k with the highest mean F1."""
-        scores = self.predict_proba([example.text for example in dev])
-        gold = [example.labels for example in dev]
+    def _tune(self, dev: list[Example]) -> float:
+        """Calibrate the probabilities, and choose the rule with the highest mean F1; return that F1."""
+        found = self.network_.probabilities([example.text for example in dev], self.batch_size, None)
+        hits, n_true = hits_of(dev, self.labels_)
+        self.calibration_ = LogisticCalibration.fit(found, hits)
+        options: Any = {"least": self.rule_.least, "largest": self.largest_, "ways": ways_of(self.choose)}
+        self.rule_, f1 = Rule.fit(self.calibration_(found), None, hits, n_true, **options)
+        return f1
 
-        def f1(rule: str, value: float) -> float:
-            return score_sets(gold, [self._take(row, rule, value) for row in scores]).samples_f1
-
-        self.top_k_ = int(max(TOP_K, key=lambda k: (f1("top-k", k), -k)))
-        levels = np.unique(np.quantile(scores.max(axis=1), np.linspace(0, 1, 20)).round(4)).tolist()
-        grid = sorted({*levels, *(step / 20 for step in range(1, 20))})
-        self.threshold_ = float(max(grid, key=lambda level: (f1("threshold", level), level)))
-
-    def _take(self, row: NDArray[np.float32], rule: str, value: float) -> tuple[str, ...]:
-        return best_labels(row, self.labels_, _count(row, rule, value))
-
-    def predict_proba(self, data: Iterable[str] | Data, *, progress: Progress | None = None) -> NDArray[np.float32]:
+    def predict_proba(self, data: Iterable[str] | Data, *, progress: Progress | None = None) -> NDArray[np.float64]:
         """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
         self._check_fitted()
         texts, _ = make_texts(data, self.columns_)
-        return self.network_.probabilities(texts, self.batch_size, progress)
+        return np.asarray(self._find(texts, progress).labels, np.float64)
+
+    def _find(self, texts: Sequence[str], progress: Progress | None) -> LabelProbabilities:
+        return LabelProbabilities(self.calibration_(self.network_.probabilities(texts, self.batch_size, progress)))
 
     def predict(
         self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
@@ -168,31 +171,33 @@ class SetClassifier(SetModel):
         Parameters
         ----------
         changes
-            ``rule``: another rule for this call. For ``oracle-k`` the data must be examples with their labels.
-            ``k``: how many labels ``top-k`` takes in this call; all, where there are fewer.
+            What is asked for in this call: ``choose``, with a ``threshold`` or a ``k``; ``size_is``, ``min_size`` and
+            ``max_size``. For ``choose="oracle-k"`` the data must be examples with their labels.
 
         """
         self._check_fitted()
-        rule = check_rule(changes.pop("rule", self.rule))
-        value = self.threshold_ if rule == "threshold" else self.top_k_
-        if (k := changes.pop("k", None)) is not None:
-            value = check_k(k, rule)
-        if changes:
-            raise TypeError(f"a classifier takes no {', '.join(changes)}.")
+        asked = changed(Decoding(choose=self.choose), changes, of="a classifier")
+        check_scored(asked.choose)
         items: Any = data if isinstance(data, str) else list(as_rows(data))
-        texts, keys = make_texts(items, self.columns_)
-        scores = self.predict_proba(texts, progress=progress)
-        values: Sequence[float] = true_sizes(items, self.columns_) if rule == "oracle-k" else [value] * len(texts)
-        return [
-            make_prediction(row, self.labels_, _count(row, rule, value), key)
-            for row, value, key in zip(scores, values, keys, strict=True)
-        ]
+        options: Any = {"rule": self.rule_, "labels": self.labels_, "columns": self.columns_}
+        return predict_scored(self._find, items, asked, **options, progress=progress)
 
     def _learnt(self) -> dict[str, Any]:
-        return {"threshold": self.threshold_, "top_k": self.top_k_}
+        return {"rule": self.rule_.to_dict(), "calibration": self.calibration_.to_list()}
+
+    @classmethod
+    def _from_settings(cls, settings: dict[str, Any]) -> Self:
+        if "rule" in settings:  # written when a classifier had a rule of its own
+            settings = {"choose" if name == "rule" else name: value for name, value in settings.items()}
+        return super()._from_settings(settings)
 
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
-        self.threshold_, self.top_k_ = float(card["threshold"]), int(card["top_k"])
+        if "rule" in card:
+            self.rule_ = Rule.from_dict(card["rule"])
+            self.calibration_ = LogisticCalibration.from_list(card["calibration"])
+        else:
+            self.rule_ = Rule(way="threshold", threshold=card["threshold"], k=card["top_k"], least=0)
+            self.calibration_ = LogisticCalibration()
         model, tokenizer = load_saved_classifier(str(folder))
         self.network_ = Scorer(model, tokenizer, list(card["labels"]), self.template, self.training.max_source_length)
 
@@ -210,7 +215,3 @@ def start_at_frequencies(model: Any, counts: Sequence[int], n_examples: int) -> 
 def _loss(model: Any, batch: Batch) -> torch.Tensor:
     loss: torch.Tensor = model(**batch).loss
     return loss
-
-
-def _count(row: NDArray[np.float32], rule: str, value: float) -> int:
-    return int((row >= value).sum()) if rule == "threshold" else int(value)

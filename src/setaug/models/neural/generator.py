@@ -11,29 +11,25 @@ from numpy.typing import NDArray
 
 from setaug.analysis.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.choice import Floats, Rule, make_prediction, true_sizes
+from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, Mixture
 from setaug.decoding.samples import Calibration, predict_by_vote, probability_matrix
+from setaug.decoding.scored import changed, predict_scored
 from setaug.errors import DataError
 from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
 from setaug.models.companion import COMPANION, companion_probabilities, fit_companion, hits_of
 from setaug.models.neural.model import SetModel, Train
-from setaug.models.neural.writer import Writer, fit_writer, load_writer, make_score, new_writer, scorable
+from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, make_score, new_writer, scorable
 from setaug.models.tfidf import TfidfClassifier
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
-from setaug.progress import counting_from
 from setaug.registry import DEFAULT_ORDERING
-from setaug.settings import DRAWN, WAYS, Decoding, Progress, TrainingSettings, check_whole
+from setaug.settings import DRAWN, Decoding, Progress, TrainingSettings, check_whole
 from setaug.tables import as_rows
 from setaug.vocabulary import check_vocabulary, known_labels
 
-DRAWS = 8
-"""Sets that are drawn of a text to sum label probabilities over."""
 MAX_JUDGES = 300
 """Dev examples that decide how sets are chosen; more would only take longer."""
-_WINDOW = 512
-"""Texts whose probabilities are in memory at a time."""
 
 
 class SetGenerator(SetModel):
@@ -215,19 +211,17 @@ class SetGenerator(SetModel):
         self._check_fitted()
         decoding = self._change(changes)
         items: Any = data if isinstance(data, str) else list(as_rows(data))
+        if not decoding.samples and self._takes_probabilities(decoding):
+            return self._predict_by_probabilities(items, decoding, progress)
         texts, ids = make_texts(items, self.columns_)
         if decoding.samples:
             return self._predict_by_samples(texts, ids, decoding, progress)
-        if self._takes_probabilities(decoding):
-            sizes = true_sizes(items, self.columns_) if decoding.choose == "oracle-k" else None
-            return self._predict_by_probabilities(texts, ids, decoding, sizes, progress)
         written = self.network_.write(texts, decoding, progress=progress)
         return [replace(one, id=key) for (one,), key in zip(written, ids, strict=True)]
 
     def _change(self, changes: dict[str, Any]) -> Decoding:
-        if unknown := changes.keys() - {field.name for field in fields(Decoding)}:
-            raise TypeError(f"a model that writes sets takes no {', '.join(sorted(unknown))}.")
-        return replace(self.decoding, **changes)
+        names = [field.name for field in fields(Decoding)]
+        return changed(self.decoding, changes, of="a model that writes sets", names=names)
 
     def _takes_probabilities(self, decoding: Decoding) -> bool:
         """Return whether a set is chosen from probabilities, not written."""
@@ -251,32 +245,18 @@ class SetGenerator(SetModel):
             members.append(companion_probabilities(self.companion_, texts, list(self.classes_)))
         return self.mixture_.combine(members)
 
-    def _predict_by_probabilities(
-        self,
-        texts: Sequence[str],
-        ids: Sequence[Any],
-        decoding: Decoding,
-        true: Sequence[int] | None,
-        progress: Progress | None,
-    ) -> list[Prediction]:
-        rule = Rule() if self.mixture_ is None else self.mixture_.rule
-        if decoding.choose in WAYS:
-            rule = replace(rule, way=decoding.choose, threshold=decoding.threshold)
-        allowed = decoding.sizes(self.largest_)
-        if decoding.size_is is None and allowed[-1] >= rule.least > allowed[0]:
-            allowed = range(rule.least, allowed[-1] + 1)
-        labels, found = list(self.classes_), []
-        for start in range(0, len(texts), _WINDOW):
-            part = self._probabilities(
-                texts[start : start + _WINDOW], decoding, counting_from(start, progress) if progress else None
-            )
-            chosen = rule.choose(part.labels, part.sizes, allowed=allowed)
-            for at, columns in enumerate(chosen):
-                row, key = part.labels[at], ids[start + at]
-                if true is not None:
-                    columns = np.argsort(-row, kind="stable")[: true[start + at]]
-                found.append(_as_prediction(row, None if part.sizes is None else part.sizes[at], labels, columns, key))
-        return found
+    def _predict_by_probabilities(self, items: Any, decoding: Decoding, progress: Progress | None) -> list[Prediction]:
+        rule = replace(Rule() if self.mixture_ is None else self.mixture_.rule, largest=self.largest_)
+        found = predict_scored(
+            lambda texts, told: self._probabilities(texts, decoding, told),
+            items,
+            decoding,
+            rule=rule,
+            labels=list(self.classes_),
+            columns=self.columns_,
+            progress=progress,
+        )
+        return [replace(one, repeated=(), unknown=(), malformed=()) for one in found]
 
     def _predict_by_samples(
         self, texts: Sequence[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
@@ -284,7 +264,7 @@ class SetGenerator(SetModel):
         way = decoding if decoding.does_sample else replace(decoding, name="random")
         written = self.network_.write(texts, way, n_each=decoding.samples, progress=progress)
         writes_sizes = self.augmenter_.with_size and decoding.constrained
-        allowed = decoding.sizes(self.largest_) if decoding.constrained else None
+        allowed = decoding.sizes(max(self.largest_, decoding.k or 0)) if decoding.constrained else None
         own_sizes = self.network_.sizes(texts, decoding) if writes_sizes else None
         found = []
         for at, (key, ones) in enumerate(zip(ids, written, strict=True)):
@@ -293,6 +273,7 @@ class SetGenerator(SetModel):
                 [one.labels for one in ones],
                 way=decoding.choose,
                 threshold=decoding.threshold,
+                k=decoding.k,
                 strange=None if self.labels_ is None else strange,
                 sizes=None if own_sizes is None else own_sizes[at],
                 allowed=allowed,
@@ -439,14 +420,6 @@ class SetGenerator(SetModel):
         self.companion_ = TfidfClassifier.load(folder / COMPANION) if card.get("companion") else None
         if self.mixture_ is not None and len(self.mixture_.weights) != 1 + (self.companion_ is not None):
             raise ValueError("its mixture refers to models that it does not contain")
-
-
-def _as_prediction(
-    row: Floats, sizes: Floats | None, labels: Sequence[str], columns: NDArray[np.int64], key: str | int | None
-) -> Prediction:
-    made = make_prediction(row, labels, columns, key)
-    shares = None if sizes is None else {at: round(float(share), 6) for at, share in enumerate(sizes) if share >= 0.001}
-    return replace(made, sizes=shares, repeated=(), unknown=(), malformed=())
 
 
 def fitted_copy(augmenter: SetAugmenter, statistics: LabelStatistics, **changes: Any) -> SetAugmenter:

@@ -1,22 +1,35 @@
-"""The paper's SET SEARCH: learn to write one label at a time, and return all that a beam search finds."""
+"""The paper's SET SEARCH: learn to write one label at a time, and return all that a beam search finds.
+
+A set can also be chosen from label probabilities. Each label of a set is a target as often as any other, so a label is
+written with probability P(label in the set) / E(size of the set): times the mean size, that is the probability of the
+label, and dev data calibrate it.
+"""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from setaug.augmenter import SetAugmenter
 from setaug.codec import SetCodec, repeats
+from setaug.decoding.choice import Rule
+from setaug.decoding.mixture import LabelProbabilities, Mixture
+from setaug.decoding.scored import ASKED, changed, predict_scored, ways_of
 from setaug.examples import Data, Example, make_texts
+from setaug.models.companion import hits_of
 from setaug.models.neural.model import SetModel, Train
-from setaug.models.neural.writer import Writer, fit_writer, load_writer, new_writer
+from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, new_writer
 from setaug.predictions import Prediction
 from setaug.settings import Decoding, Progress, TrainingSettings
+from setaug.tables import as_rows
 from setaug.vocabulary import check_vocabulary, known_labels
 
 
 class SetSearch(SetModel):
-    """Train on one pair per label; predict with a beam as wide as the largest training set.
+    """Train on one pair per label; choose sets from label probabilities, or take all that a beam search finds.
 
     Parameters
     ----------
@@ -31,8 +44,17 @@ class SetSearch(SetModel):
         labels.
     constrained
         Whether only known labels are found.
+    choose
+        How to choose a set: a name of `setaug.settings.CHOICES`. ``written`` is the paper's way: all that a beam as
+        wide as the largest training set finds. So is ``best`` without dev data, without the constraint or with an open
+        vocabulary.
     training, batch_size
         How to train, and how many labels are written at once.
+
+    Attributes
+    ----------
+    mixture_
+        The calibration of the label probabilities and the rule for sets, as dev data decided; None if there were none.
 
     """
 
@@ -47,6 +69,7 @@ class SetSearch(SetModel):
         codec: SetCodec | None = None,
         vocabulary: str | Sequence[str] = "closed",
         constrained: bool = True,
+        choose: str = "best",
         training: TrainingSettings | None = None,
         batch_size: int = 32,
     ) -> None:
@@ -55,6 +78,7 @@ class SetSearch(SetModel):
         self.codec = codec or SetCodec(with_size=False)
         self.vocabulary = vocabulary
         self.constrained = constrained
+        self.choose = choose
         self.training = training or TrainingSettings()
         self.batch_size = batch_size
 
@@ -75,58 +99,120 @@ class SetSearch(SetModel):
         return {"codec": self.codec, "template": self.template, "training": self.training}
 
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
+        self.mixture_: Mixture | None = None
         labels = known_labels(self.statistics_, self.vocabulary)
         self.network_ = new_writer(self.model, examples, labels=labels, **self._written)
         record = fit_writer(self.network_, examples, self.write_targets, self.training, train)
         self.network_ = self.network_.merged()
+        if dev and self.choose != "written" and self._can_sum(self._decoding()):
+            found = self._probabilities([example.text for example in dev], self._decoding(), None)
+            hits, n_true = hits_of(dev, list(self.classes_))
+            options = {"least": min(1, *(len(one.labels) for one in examples)), "largest": self.largest_}
+            self.mixture_, f1 = Mixture.fit([found], hits, n_true, **options, ways=ways_of(self.choose))
+            record["chosen"] = {"f1": f1, "n_dev": len(dev)}
         return record
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
         """Return the texts that the model is trained to write for each example: each label by itself."""
         return [[self.codec.encode([label]) for label in example.labels] for example in examples]
 
-    def _decoding(self, *, constrained: bool | None = None, batch_size: int | None = None, beam: int = 1) -> Decoding:
-        is_constrained = self.constrained if constrained is None else constrained
-        return Decoding(
-            name="beam",
-            n_beams=beam,
-            constrained=is_constrained,
-            size_is=1 if is_constrained else None,
-            batch_size=self.batch_size if batch_size is None else batch_size,
-        )
+    def _decoding(self) -> Decoding:
+        return Decoding(constrained=self.constrained, choose=self.choose, batch_size=self.batch_size)
+
+    def _can_sum(self, decoding: Decoding) -> bool:
+        """Return whether all labels have probabilities."""
+        return decoding.constrained and self.network_.can_sum(_of_one_label(decoding))
 
     def predict(
         self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
     ) -> list[Prediction]:
-        """Predict the set of each text: the different labels that the beam search found, the best first.
+        """Predict the set of each text.
 
         Parameters
         ----------
         changes
-            Other values of ``constrained`` and ``batch_size`` for this call.
+            What is asked for in this call: ``choose``, with a ``threshold`` or a ``k``; ``size_is``, ``min_size`` and
+            ``max_size``; ``constrained`` and ``batch_size``.
 
         """
         self._check_fitted()
-        if unknown := changes.keys() - {"constrained", "batch_size"}:
-            raise TypeError(f"set search takes no {', '.join(sorted(unknown))}.")
+        asked = self._change(changes)
+        items: Any = data if isinstance(data, str) else list(as_rows(data))
+        if asked.choose == "written" or (asked.choose == "best" and not (self.mixture_ and self._can_sum(asked))):
+            if sizes := [name for name in ("size_is", "min_size", "max_size") if name in changes]:
+                raise ValueError(f"{sizes[0]} needs label probabilities; give choose='expected-f1', say.")
+            return self._search(items, asked, progress)
+        self._check_sums(asked)
+        rule = replace(Rule() if self.mixture_ is None else self.mixture_.rule, largest=self.largest_)
+        found = predict_scored(
+            lambda texts, told: self._mixed(texts, asked, told),
+            items,
+            asked,
+            rule=rule,
+            labels=list(self.classes_),
+            columns=self.columns_,
+            progress=progress,
+        )
+        return [replace(one, repeated=(), unknown=(), malformed=()) for one in found]
+
+    def _change(self, changes: dict[str, Any]) -> Decoding:
+        return changed(self._decoding(), changes, of="set search", names=(*ASKED, "constrained", "batch_size"))
+
+    def _check_sums(self, asked: Decoding) -> None:
+        if not self._can_sum(asked):
+            raise ValueError(
+                f"choose={asked.choose!r} needs probabilities of all labels: a closed vocabulary and the constraint."
+            )
+
+    def _search(self, items: Any, asked: Decoding, progress: Progress | None) -> list[Prediction]:
+        """Return the different labels that a beam search finds, the best first."""
         beam = max(self.largest_, 1)
-        texts, keys = make_texts(data, self.columns_)
-        found = self.network_.write(texts, self._decoding(**changes, beam=beam), n_each=beam, progress=progress)
+        texts, keys = make_texts(items, self.columns_)
+        way = replace(asked, name="beam", n_beams=beam, size_is=1 if asked.constrained else None)
+        found = self.network_.write(texts, way, n_each=beam, progress=progress)
         return [_unite(ones, key) for ones, key in zip(found, keys, strict=True)]
 
+    def _probabilities(self, texts: Sequence[str], asked: Decoding, progress: Progress | None) -> LabelProbabilities:
+        """Return the probability that a set has each label: that it is written, times the mean size of a set."""
+        shares = self.network_.probabilities(texts, _of_one_label(asked), n_each=DRAWS, progress=progress).labels
+        mean_size = sum(count for _, count in self.statistics_.most_common()) / self.statistics_.n_sets
+        return LabelProbabilities(np.minimum(shares * mean_size, 1.0))
+
+    def _mixed(self, texts: Sequence[str], asked: Decoding, progress: Progress | None) -> LabelProbabilities:
+        found = self._probabilities(texts, asked, progress)
+        return found if self.mixture_ is None else self.mixture_.combine([found])
+
+    def predict_proba(self, data: Iterable[str] | Data, **changes: Any) -> NDArray[np.float64]:
+        """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
+        self._check_fitted()
+        asked = self._change({"choose": "expected-f1", **changes})
+        self._check_sums(asked)
+        texts, _ = make_texts(data, self.columns_)
+        return np.asarray(self._mixed(texts, asked, None).labels, np.float64)
+
     def _learnt(self) -> dict[str, Any]:
-        return {"max_label_tokens": self.network_.max_label_tokens}
+        mixture = None if self.mixture_ is None else self.mixture_.to_dict()
+        return {"max_label_tokens": self.network_.max_label_tokens, "mixture": mixture}
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Self:
         if "augmenter" in settings:  # written when set search still had the parameters of a generator
             codec = asdict(SetAugmenter(**settings["augmenter"]).codec)
             parts = {**settings["augmenter"], **settings["decoding"], **settings, "codec": codec}
-            settings = {name: parts[name] for name in cls().get_params(deep=False)}
+            settings = {name: parts[name] for name in cls().get_params(deep=False) if name in parts}
         return super()._from_settings(settings)
 
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
         self.network_ = load_writer(folder, card, **self._written)
+        mixture = card.get("mixture")
+        self.mixture_ = None if mixture is None else Mixture.from_dict(mixture)
+        if self.mixture_ is not None and len(self.mixture_.weights) != 1:
+            raise ValueError("it mixes other models than it holds")
+
+
+def _of_one_label(asked: Decoding) -> Decoding:
+    """Return the settings to write one label with."""
+    return Decoding(size_is=1, batch_size=asked.batch_size)
 
 
 def _unite(ones: list[Prediction], key: str | int | None) -> Prediction:

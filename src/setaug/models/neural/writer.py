@@ -29,6 +29,9 @@ from setaug.models.neural.training.processes import is_sharded
 from setaug.predictions import Prediction
 from setaug.settings import Decoding, Progress, TrainingSettings
 
+DRAWS = 8
+"""Sets that are drawn of a text to sum label probabilities over."""
+
 
 @dataclass(frozen=True, eq=False)
 class Writer:
