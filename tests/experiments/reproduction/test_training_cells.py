@@ -8,7 +8,6 @@ import pytest
 
 from setaug.errors import ModelError
 from setaug.experiments.cells import CELLS
-from setaug.experiments.stored_settings import decoding_to_cell
 from setaug.experiments.reproduction.experiment import read_experiment
 from setaug.experiments.reproduction.reproduce import group_cells
 from setaug.experiments.reproduction.training_cells import (
@@ -24,6 +23,7 @@ from setaug.experiments.reproduction.training_cells import (
 from setaug.experiments.stored_settings import (
     augmenter_from_cell,
     augmenter_to_cell,
+    decoding_to_cell,
     training_from_cell,
     training_to_cell,
 )
