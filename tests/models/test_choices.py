@@ -51,13 +51,14 @@ def test_every_way_is_taken(model, way):
 
 def test_threshold_and_k_are_those_of_the_rule_or_of_the_call(model):
     rule, labels = rule_of(model), len(model.classes_)
+    largest = rule.largest or model.largest_
     assert {len(one.labels) for one in model.predict(TEXTS, choose="top-k")} == {rule.k}
     assert {len(one.labels) for one in model.predict(TEXTS, choose="top-k", k=7)} == {7}
     assert {len(one.labels) for one in model.predict(TEXTS, choose="top-k", k=1000)} == {labels}
-    tuned = (model.predict_proba(TEXTS) >= rule.threshold).sum(axis=1).clip(1, 4).tolist()
+    tuned = (model.predict_proba(TEXTS) >= rule.threshold).sum(axis=1).clip(1, largest).tolist()
     assert [len(one.labels) for one in model.predict(TEXTS, choose="threshold")] == tuned
     assert {len(one.labels) for one in model.predict(TEXTS, choose="threshold", threshold=1.0)} == {1}
-    assert {len(one.labels) for one in model.predict(TEXTS, choose="threshold", threshold=0.0)} == {4}
+    assert {len(one.labels) for one in model.predict(TEXTS, choose="threshold", threshold=0.0)} == {largest}
     assert [len(one.labels) for one in model.predict(DEV, choose="oracle-k")] == [len(one.labels) for one in DEV]
 
 
@@ -109,6 +110,6 @@ def test_a_damaged_rule_is_refused(models, tmp_path):
             whole = json.dumps(card)
             (card["mixture"] if kind == "ensemble" else card)["rule"][name] = value
             path.write_text(json.dumps(card))
-            with pytest.raises(ModelError, match=r"not what setaug writes \(ValueError: .* must be"):
+            with pytest.raises(ModelError, match=r"is not a valid setaug model \(ValueError: .* must be"):
                 load_model(tmp_path / kind)
             path.write_text(whole)
