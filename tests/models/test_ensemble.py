@@ -96,7 +96,7 @@ def test_an_ensemble_of_model_folders_is_saved_with_them(models, classifier, tmp
         shutil.copytree(tmp_path / "member-2", tmp_path / "bad" / "member-2", dirs_exist_ok=True)
         shutil.copy(tmp_path / "member-1.safetensors", tmp_path / "bad")
         (tmp_path / "bad" / "setaug.json").write_text(json.dumps(card | damage))
-        with pytest.raises(ModelError, match="is not what setaug writes") as caught:
+        with pytest.raises(ModelError, match="is not a valid setaug model") as caught:
             load_model(tmp_path / "bad")
         assert message in str(caught.value)
     with pytest.raises(ModelError, match="holds a model of the kind 'classifier', not 'ensemble'"):

@@ -146,7 +146,7 @@ def test_a_companion_comes_back_from_its_file(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"no safetensors", b"\x02\x00\x00\x00\x00\x00\x00\x00{}"])
 def test_a_damaged_companion_is_refused(tmp_path, content):
     (tmp_path / "companion.safetensors").write_bytes(content)
-    with pytest.raises(ModelError, match="not what setaug writes"):
+    with pytest.raises(ModelError, match="not a valid setaug model"):
         TfidfClassifier.load(tmp_path / "companion.safetensors")
     with pytest.raises(ModelError, match="there is no file"):
         TfidfClassifier.load(tmp_path / "nothing")

@@ -153,7 +153,7 @@ class SetEnsemble(SetEstimator):
         except (ModelError, FileError, MissingExtraError):
             raise
         except Exception as error:  # whatever the values of somebody else's folder lead to
-            raise ModelError(f"{folder} is not what setaug writes ({type(error).__name__}: {error}).") from None
+            raise ModelError(f"{folder} is not a valid setaug model ({type(error).__name__}: {error}).") from None
         found = cls(models)
         found.mixture_, found.labels_, found.f1_, found.columns_ = mixture, labels, f1, saved_columns(card)
         return found

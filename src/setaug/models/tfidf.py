@@ -263,7 +263,7 @@ class TfidfClassifier(SetEstimator):
         except FileNotFoundError:
             raise ModelError(f"there is no file {path}.") from None
         except (OSError, ValueError, KeyError, TypeError, SafetensorError, SetAugError) as error:
-            raise ModelError(f"{path} is not what setaug writes ({type(error).__name__}: {error}).") from None
+            raise ModelError(f"{path} is not a valid setaug model ({type(error).__name__}: {error}).") from None
         return model
 
 
