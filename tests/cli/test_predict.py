@@ -64,7 +64,7 @@ def test_a_size_that_is_asked_for_is_kept_by_every_way_of_choosing(
     generator_folder: Path,
     generator: SetGenerator,
 ) -> None:
-    extreme = {"threshold": ["--threshold", "0"], "top-k": ["--k", "9"]}.get(way, [])
+    extreme = {"threshold": ["--threshold", "0"], "top-k": ["--k", "1"]}.get(way, [])
     options = ["--samples", "4", "--choose", way, *extreme, *asked.split(), "-q", "-o", "out.jsonl"]
     assert main(["predict", str(generator_folder), "texts.jsonl", *options]) == 0
     found = list(read_predictions("out.jsonl"))

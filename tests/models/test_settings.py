@@ -68,7 +68,7 @@ def test_set_search_takes_no_more_than_it_uses():
     assert (model.codec, model.template) == (SetCodec(separator="; ", with_size=False), "x {text}")
     assert (model.vocabulary, model.constrained, model.batch_size) == ("open", False, 5)
     model._check()
-    for name in ("augmenter", "one_order", "decoding", "calibrate", "log_likelihood", "predict_proba", "score_orders"):
+    for name in ("augmenter", "one_order", "decoding", "calibrate", "log_likelihood", "score_orders"):
         assert not hasattr(model, name)
     for wrong in ({"codec": SetCodec()}, {"template": "no text"}, {"vocabulary": "half"}, {"batch_size": 0}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))}|sizes"):

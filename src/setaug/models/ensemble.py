@@ -69,7 +69,9 @@ class SetEnsemble(SetEstimator):
         if not examples:
             raise DataError("the dev data is empty.")
         self.labels_ = list(dict.fromkeys(label for model in self.models for label in model.classes_.tolist()))
-        self.mixture_, self.f1_ = fit_mixture(self._members([one.text for one in examples]), examples, self.labels_)
+        largest = max(getattr(model, "largest_", 0) for model in self.models)
+        members = self._members([one.text for one in examples])
+        self.mixture_, self.f1_ = fit_mixture(members, examples, self.labels_, largest=largest)
         return self
 
     def _members(self, texts: Sequence[str]) -> list[LabelProbabilities]:
@@ -181,11 +183,12 @@ def _aligned(model: Any, texts: Sequence[str], labels: Sequence[str]) -> LabelPr
 
 
 def fit_mixture(
-    members: Sequence[LabelProbabilities], examples: Sequence[Example], labels: Sequence[str]
+    members: Sequence[LabelProbabilities], examples: Sequence[Example], labels: Sequence[str], *, largest: int = 0
 ) -> tuple[Mixture, float]:
-    """Return the best mixture on examples, and its mean F1; no set is larger than the largest of them."""
+    """Return the best mixture on examples, and its mean F1; `largest` is the size of the largest training set."""
     hits, n_true = hits_of(examples, labels)
-    return Mixture.fit(members, hits, n_true, least=min(1, int(n_true.min())), largest=int(n_true.max()) or None)
+    most = max(largest, int(n_true.max())) or None
+    return Mixture.fit(members, hits, n_true, least=min(1, int(n_true.min())), largest=most)
 
 
 def combine_predictions(

@@ -16,6 +16,7 @@ _FILES = (
     *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*"),
 )
 """The files of a model; other files are not uploaded."""
+_PATTERNS = (*_FILES, *(f"{MEMBER}*/{name}" for name in _FILES))
 _OTHER_FOLDERS = (*(f"{MEMBER[:at]}[!{MEMBER[at]}]*/*" for at in range(len(MEMBER))), "*/*/*")
 """Patterns of what is in a folder that is not that of a member; there is no pattern for "all folders but"."""
 _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
@@ -51,7 +52,7 @@ def find_model(name: str | Path, revision: str | None = None) -> Path:
     repository = found["name"]
     with _asking(f"cannot load {name}: there is no such folder, and the Hub", revision), _quiet():
         folder = hub.snapshot_download(
-            repository, revision=revision, allow_patterns=list(_FILES), ignore_patterns=list(_OTHER_FOLDERS)
+            repository, revision=revision, allow_patterns=list(_PATTERNS), ignore_patterns=list(_OTHER_FOLDERS)
         )
     return Path(folder)
 
@@ -83,8 +84,7 @@ def push_model(
     root = Path(folder)
     read_card(root)
     hub = _hub()
-    patterns = [*_FILES, *(f"{MEMBER}*/{pattern}" for pattern in _FILES)]
-    paths = sorted(path for path in {one for pattern in patterns for one in root.glob(pattern)} if path.is_file())
+    paths = sorted(path for path in {one for pattern in _PATTERNS for one in root.glob(pattern)} if path.is_file())
     with _asking(f"cannot push {folder} to {name}: the Hub", revision), _quiet():
         api = hub.HfApi()
         api.create_repo(name, private=private, exist_ok=True)
