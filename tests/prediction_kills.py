@@ -9,11 +9,13 @@ import json
 import os
 import random
 import signal
+import socket
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -22,7 +24,7 @@ from setaug.cli import main
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
 from tests.kills import ended, outputs, run, start
-from tests.prompting.server import ModelServer, save_tiny_model
+from tests.prompting.server import free_port
 
 N_SHARDS = 8
 
@@ -90,38 +92,78 @@ def _kill_actors(out: Path, n_kills: int, killed: list[int], stop: Event) -> Non
 
 def kill_server(folder: Path, n_texts: int, n_kills: int) -> str:
     """Kill the server in the middle of ``setaug prompt``: it is started again, while the command waits or after it."""
-    server = ModelServer(save_tiny_model(folder / "language-model"))
+    server = LanguageModel()
     server.start()
     try:
-        few = ["--shots", "1", "--max-listed", "0", "--max-tokens", "6", "--endpoint", "completion"]
-        where = ["--model", str(server.folder), "--base-url", f"{server.url}/v1"]
-        common = ["prompt", "texts.jsonl", "--train", "few.jsonl", *few, *where, "-q"]
+        where = ["--model", "any", "--base-url", f"http://127.0.0.1:{server.port}/v1", "--endpoint", "completion"]
+        common = ["prompt", "texts.jsonl", "--train", "few.jsonl", "--shots", "1", "--max-listed", "0", *where, "-q"]
         expected = _expected(folder, common)
-        command = [*common, "-o", "killed/sets.jsonl", "--retries", "1"]
+        command = [*common, "-o", "killed/sets.jsonl", "--retries"]
         answers = folder / "killed" / "sets.jsonl.answers.jsonl"
-        n_waited = 0
-        child = start([*command, "--retries", "12"])
+        child = start([*command, "12"])
         for at in range(n_kills):
             while ended(child) is None and _n_lines(answers) < n_texts * (at + 1) // (n_kills + 1):
-                time.sleep(0.01)
+                time.sleep(0.005)
             server.kill()
-            if at % 2:  # it gives up, and is called again
+            if at % 2:
                 os.kill(child, signal.SIGKILL)
                 ended(child, wait=True)
-                code = run(command)
-                assert code == 2, f"without a server it ended with {code}"
-                server.start()
-                child = start([*command, "--retries", "12"])
-            else:
-                server.start()
-                n_waited += 1
+                assert run([*command, "1"]) == 2, "without a server it did not end as it should"
+            n_kept = _n_lines(answers)
+            assert n_texts * (at + 1) // (n_kills + 1) <= n_kept < n_texts
+            server.start()
+            if at % 2:
+                child = start([*command, "12"])
         assert ended(child, wait=True) == 0
     finally:
         server.kill()
     _check(folder, expected)
     requests = [json.loads(line)["request"] for line in answers.read_text().splitlines()]
     assert len(requests) == len(set(requests)) == n_texts, "an answer is missing, or was asked for twice"
-    return f"{n_kills} times killed; the command waited for it {n_waited} times, and was called again the others"
+    return f"the server killed {n_kills} times, and the command {n_kills // 2} times with it"
+
+
+class LanguageModel:
+    """A server whose answers depend on the text, in a process of its own."""
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self._process = 0
+
+    def start(self) -> None:
+        """Start it, and wait until it can be reached."""
+        self._process = os.fork()
+        if self._process == 0:
+            try:
+                ThreadingHTTPServer(("127.0.0.1", self.port), _Answer).serve_forever()
+            finally:
+                os._exit(1)
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        """Kill it."""
+        if self._process:
+            os.kill(self._process, signal.SIGKILL)
+            os.waitpid(self._process, 0)
+            self._process = 0
+
+
+class _Answer(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        prompt = self.rfile.read(int(self.headers["Content-Length"]))
+        labels = random.Random(prompt).sample(["person", "place", "event", "money", "crowd"], 2)
+        choice = {"index": 0, "text": f" 2 | {' | '.join(labels)}", "finish_reason": "stop"}
+        content = json.dumps({"choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 def _expected(folder: Path, command: list[str]) -> dict[str, bytes]:

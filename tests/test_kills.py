@@ -42,8 +42,9 @@ def test_killed_actors_lose_nothing(texts: Path, generator_folder: Path) -> None
     prediction_kills.kill_actors(texts, str(generator_folder), 1)
 
 
-@pytest.mark.minutes
-@pytest.mark.parametrize("texts", [90], indirect=True)
-def test_a_killed_server_loses_nothing(texts: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("texts", [400], indirect=True)
+def test_a_killed_server_loses_nothing(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openai")
-    prediction_kills.kill_server(texts, 90, 2)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    prediction_kills.kill_server(texts, 400, 2)
