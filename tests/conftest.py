@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from setaug import Example
 from setaug.sample import sample_examples
+from tests.power_loss import do_not_sync
 
 if TYPE_CHECKING:
     from setaug.models import SetClassifier, SetGenerator, SetSearch
@@ -25,6 +26,14 @@ def patient() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("setaug.progress.PATIENCE", 600)
         patch.setattr("setaug.progress.LINE_EVERY", 600)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unsynced() -> Iterator[None]:
+    """Do not wait for the disk, tens of thousands of times; the tests of storage do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", do_not_sync)
         yield
 
 

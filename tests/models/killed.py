@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.power_loss import do_not_sync
+
 PRELOAD = [  # what a run imports, in part when it needs it
     "setaug.cli.train",
     "setaug.metrics.sets",
@@ -36,6 +38,7 @@ def run_killed(arguments: list[str], moment: str, log: Path) -> int | None:
 
 def _run(arguments: list[str], moment: str, log: str) -> None:
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    os.fsync = do_not_sync
     from setaug.cli import main
 
     die_at(moment)

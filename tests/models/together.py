@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.models.killed import PRELOAD, die_at
 from tests.ports import free_port
+from tests.power_loss import do_not_sync
 
 N = 2
 
@@ -62,6 +63,7 @@ def _run(rank: int, port: int, arguments: list[str], moment: str, log: str, begi
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(N), LOCAL_WORLD_SIZE=str(N))
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    os.fsync = do_not_sync
     from setaug.cli import main
 
     if begin is not None:
