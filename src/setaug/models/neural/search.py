@@ -107,7 +107,10 @@ class SetSearch(SetModel):
         if dev and self.choose != "written" and self._can_sum(self._decoding()):
             found = self._probabilities([example.text for example in dev], self._decoding(), None)
             hits, n_true = hits_of(dev, list(self.classes_))
-            options: dict[str, Any] = {"least": min(1, *(len(one.labels) for one in examples)), "largest": self.largest_}
+            options: dict[str, Any] = {
+                "least": min(1, *(len(one.labels) for one in examples)),
+                "largest": self.largest_,
+            }
             self.mixture_, f1 = Mixture.fit([found], hits, n_true, **options, ways=ways_of(self.choose))
             record["chosen"] = {"f1": f1, "n_dev": len(dev)}
         return record
