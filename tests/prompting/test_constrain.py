@@ -129,7 +129,7 @@ def test_transformers_serve_knows_all_parameters_and_refuses_bad_ones(transforme
     assert json.loads("".join(filter(None, chunks))) == read
     with pytest.raises(BadRequestError) as refused:
         asked(transformers_serve, **config(**{**parameters, "set_sizes": 4}))
-    assert "set_sizes asks for 4 labels, and there are only 3" in refused.value.response.text
+    assert "set_sizes requires 4 labels, but there are only 3" in refused.value.response.text
     free = asked(transformers_serve, max_tokens=8, temperature=0).choices[0]
     assert free.finish_reason == "length", "a request without labels is constrained, too"
 
