@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,16 @@ from tests.power_loss import do_not_sync
 
 if TYPE_CHECKING:
     from setaug.models import SetClassifier, SetGenerator, SetSearch
+
+with suppress(ModuleNotFoundError):  # it is not in the environment of vLLM
+    from hypothesis import HealthCheck, settings
+
+    # Before any test module reads them. A run must be repeatable; on a busy machine, or where a loop is compiled first,
+    # an example may take seconds.
+    settings.register_profile(
+        "setaug", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("setaug")
 
 EXAMPLES = list(sample_examples(48))
 DEV = list(sample_examples(12, seed=1))

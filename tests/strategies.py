@@ -9,7 +9,6 @@ from random import Random
 
 import networkx as nx
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -23,10 +22,6 @@ from setaug.orders import (
     Thresholds,
     make_ordering,
 )
-
-# The first call of a compiled loop may take seconds, and a run must be repeatable.
-settings.register_profile("setaug", deadline=None, derandomize=True, database=None)
-settings.load_profile("setaug")
 
 Edges = list[tuple[int, int]]
 

@@ -12,7 +12,7 @@ from setaug.models.held_out import MAX_HELD_OUT, MIN_EXAMPLES, hold_out
 from setaug.sample import sample_examples
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 9), st.sampled_from([0.1, 0.3]), st.integers(1, 60))
 def test_each_example_is_on_one_side_and_each_label_and_text_stays_where_it_is_needed(seed, fraction, n_texts):
     examples = [

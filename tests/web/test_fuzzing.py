@@ -55,9 +55,7 @@ def test_no_request_makes_the_server_fail(method: str, path: str, server: Server
     operation = schemathesis.openapi.from_url(f"{server.url}/openapi.json")[path][method]
     either = st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in MODES))
 
-    @settings(
-        max_examples=ASKED, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=ASKED, suppress_health_check=list(HealthCheck))
     @given(either)
     def sent(case: Any) -> None:
         if case.path_parameters:

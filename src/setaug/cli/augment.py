@@ -13,7 +13,9 @@ from setaug.cli.shared.options import (
     add_input,
     add_ordering,
     add_orders,
+    add_output,
     add_sampler,
+    add_template,
     add_thresholds,
     add_written_form,
     checking_options,
@@ -58,23 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="random seed; the same seed gives the same bytes [0]"
     )
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o",
-        "--output",
-        default="-",
-        metavar="FILE",
-        help="output file: .jsonl, .csv, .tsv (optionally .gz or .zst) or .parquet [standard output]",
-    )
+    add_output(group)
     group.add_argument(
         "--size", action=argparse.BooleanOptionalAction, default=True, help="write the set's size first [yes]"
     )
     add_written_form(group)
-    group.add_argument(
-        "--template",
-        default="{text}",
-        metavar="TEXT",
-        help="template of the prompt; {text} is replaced by the text [{text}]",
-    )
+    add_template(group)
     group.add_argument(
         "--format",
         choices=tuple(PAIR_FORMATS),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from setaug.cli.shared.options import (
     UsageError,
     add_input,
+    add_output,
     checking_options,
     columns_of,
     read_input,
@@ -51,13 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the Hub")
     add_input(parser, are_many=True)
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o",
-        "--output",
-        default="-",
-        metavar="FILE",
-        help="output file: .jsonl, .csv, .tsv (optionally .gz or .zst) or .parquet [standard output]",
-    )
+    add_output(group)
     group.add_argument(
         "--carry",
         nargs="+",

@@ -17,6 +17,7 @@ from setaug.cli.shared.options import (
     UsageError,
     add_input,
     add_orders,
+    add_template,
     add_thresholds,
     add_written_form,
     checking_options,
@@ -110,12 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_orders(group)
     add_thresholds(group)
     add_written_form(group)
-    group.add_argument(
-        "--template",
-        default="{text}",
-        metavar="TEXT",
-        help="template of the prompt; {text} is replaced by the text [{text}]",
-    )
+    add_template(group)
     group.add_argument(
         "--vocabulary",
         default="closed",

@@ -129,6 +129,17 @@ def add_fields(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def add_output(group: argparse._ArgumentGroup) -> None:
+    """Add the output file of a command that writes rows."""
+    group.add_argument(
+        "-o",
+        "--output",
+        default="-",
+        metavar="FILE",
+        help="output file: .jsonl, .csv, .tsv (optionally .gz or .zst) or .parquet [standard output]",
+    )
+
+
 def add_orders(group: argparse._ArgumentGroup) -> None:
     """Add the number of orders per example."""
     text = f"additional orders per example [{registry.DEFAULT_N_ORDERS}]"
@@ -177,6 +188,16 @@ def add_written_form(group: argparse._ArgumentGroup) -> None:
         default=registry.DEFAULT_SEPARATOR,
         metavar="TEXT",
         help=f"the text between two labels, for --written-as {takers} [{registry.DEFAULT_SEPARATOR!r}]",
+    )
+
+
+def add_template(group: argparse._ArgumentGroup) -> None:
+    """Add the template of prompts."""
+    group.add_argument(
+        "--template",
+        default="{text}",
+        metavar="TEXT",
+        help="template of the prompt; {text} is replaced by the text [{text}]",
     )
 
 
