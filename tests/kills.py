@@ -65,7 +65,7 @@ def try_command(command: list[str], folder: Path, moments: int) -> int:
         assert found.items() <= whole.items(), f"after a kill at {moment}: {found.keys()}"
         if command[0] == "train" and (out / "run" / "run.json").exists():
             command_again = [*command, "--resume"]
-        elif "--shards" in command and found.keys() == whole.keys():
+        elif ("--shards" in command or command[0] == "split") and found.keys() == whole.keys():
             continue  # all of them are in their places, and are not replaced
         else:
             command_again = command
