@@ -96,7 +96,7 @@ def test_bad_parameters_are_refused_with_a_sentence(server, xargs, message):
 
 
 def test_what_the_server_cannot_do_is_refused(server):
-    assert "no model 'other'" in server.refused(404, "/v1/completions", {"model": "other", "prompt": "x"})
+    assert "unknown model 'other'" in server.refused(404, "/v1/completions", {"model": "other", "prompt": "x"})
     assert "at most 64 answers" in server.refused(400, "/v1/completions", {"prompt": ["x"] * 5, "n": 16})
     assert "characters" in server.refused(400, "/v1/completions", {"prompt": "x" * 30_000})
     assert "places for" in server.refused(400, "/v1/completions", {"prompt": "x y z " * 3_000})
