@@ -60,19 +60,22 @@ _RATES = {
     "causal": 5e-5,
     "adapters": 2e-4,
     "encoder": 5e-5,
-    "small-encoder": 5e-4,
+    "small-encoder": 2e-4,
 }
 """Learning rates by type of model."""
-_MIN_UPDATES = 400
+_ENCODERS = ("encoder", "small-encoder")
+_MIN_UPDATES, _MIN_ENCODER_UPDATES = 400, 1200
+"""Encoders have one target per text, where generators have three with their default."""
 _EPOCHS = range(3, 31)
-"""The number of epochs is what `_MIN_UPDATES` updates need, within these bounds: small data needs more epochs."""
+"""The number of epochs is what the updates need, within these bounds: small data needs more epochs."""
 _PATIENCE = 4
 
 
-def default_recipe() -> dict[str, Any]:
-    """Return what the default recipe decides: settings that are not given follow from it."""
-    bounds = [_EPOCHS[0], _EPOCHS[-1]]
-    return {"learning_rates": dict(_RATES), "min_updates": _MIN_UPDATES, "epochs": bounds, "patience": _PATIENCE}
+def default_recipe(*, classifies: bool) -> dict[str, Any]:
+    """Return what the default recipe decides for classifiers, or for models that write sets."""
+    rates = {kind: rate for kind, rate in _RATES.items() if classifies or kind not in _ENCODERS}
+    found = {"learning_rates": rates, "min_updates": _MIN_UPDATES, "epochs": [_EPOCHS[0], _EPOCHS[-1]]}
+    return found | {"patience": _PATIENCE} | ({"min_encoder_updates": _MIN_ENCODER_UPDATES} if classifies else {})
 
 
 _OPENAI = "https://api.openai.com/v1"
@@ -184,9 +187,9 @@ class TrainingSettings:
     recipe
         Source of the settings that are not given.
     epochs
-        Number of epochs; by default enough for 400 updates, between 3 and 30.
+        Number of epochs; by default enough for 400 updates (encoders: 1,200), between 3 and 30.
     learning_rate
-        Peak learning rate; by default 5e-4 for T5, 2e-4 for adapters, 5e-4 for encoders with a hidden size below 512
+        Peak learning rate; by default 5e-4 for T5, 2e-4 for adapters and for encoders with a hidden size below 512
         (MiniLM), 5e-5 for other pretrained models, and for models from scratch that of their shape (1e-3 for ``tiny``).
     batch_size
         Examples per step and process, each with all of its orders.
@@ -296,7 +299,8 @@ class TrainingSettings:
 
         """
         per_epoch = ceil(n_examples / (self.batch_size * self.accumulate * n_processes))
-        needed = min(max(ceil(_MIN_UPDATES / per_epoch), _EPOCHS[0]), _EPOCHS[-1])
+        least = _MIN_ENCODER_UPDATES if kind in _ENCODERS else _MIN_UPDATES
+        needed = min(max(ceil(least / per_epoch), _EPOCHS[0]), _EPOCHS[-1])
         rate = own_rate or (PAPER_RATE if self.is_paper else _RATES[kind])
         patience = self.patience if self.patience is not None else 0 if self.is_paper else _PATIENCE
         return replace(

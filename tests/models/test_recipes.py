@@ -25,6 +25,11 @@ def test_processes_and_accumulated_steps_count_as_larger_batches():
     assert TrainingSettings(batch_size=4).completed("t5", 540, n_processes=4).epochs == 12
 
 
+def test_encoders_have_three_times_as_many_updates():
+    assert [TrainingSettings().completed(kind, 600).epochs for kind in ("t5", "encoder", "small-encoder")] == [6, 16, 16]
+    assert TrainingSettings(recipe="paper").completed("encoder", 600).epochs == 3
+
+
 def test_each_kind_has_its_rate_and_a_given_one_wins():
     rates = {
         kind: TrainingSettings().completed(kind, 300).learning_rate
@@ -32,8 +37,8 @@ def test_each_kind_has_its_rate_and_a_given_one_wins():
     }
     assert (
         rates["t5"]
-        == rates["small-encoder"]
-        > rates["adapters"]
+        > rates["small-encoder"]
+        == rates["adapters"]
         > rates["encoder-decoder"]
         == rates["causal"]
         == rates["encoder"]

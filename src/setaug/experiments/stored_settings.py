@@ -72,7 +72,7 @@ def row_settings(row: Mapping[str, Any], paper: Mapping[str, Any], common: Mappi
     return paper_settings(**{**paper, **common, **row})
 
 
-def training_to_cell(training: TrainingSettings) -> dict[str, Any]:
+def training_to_cell(training: TrainingSettings, *, classifies: bool = False) -> dict[str, Any]:
     """Return training settings as a cell keeps them.
 
     Examples
@@ -84,7 +84,7 @@ def training_to_cell(training: TrainingSettings) -> dict[str, Any]:
     unused = _unused()
     kept = {name: value for name, value in asdict(training).items() if name in _ALWAYS or value != unused[name]}
     # What the default recipe decides is a part of the cell: results of other defaults are other results.
-    return kept if training.is_paper else kept | {"defaults": default_recipe()}
+    return kept if training.is_paper else kept | {"defaults": default_recipe(classifies=classifies)}
 
 
 def training_from_cell(kept: Mapping[str, Any]) -> TrainingSettings:

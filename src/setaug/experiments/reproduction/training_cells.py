@@ -178,7 +178,7 @@ def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_trai
         epochs = (row.n_orders + 1) * (paper_settings(**setup.training).epochs or PAPER_EPOCHS)
         training = row_settings(row.training, {**rate, "epochs": epochs}, {**setup.classifier_training, "seed": seed})
         decoding = decoding if "choose" in decoding else {"rule": "top-k", **decoding}
-        return {**named, "training": training_to_cell(training), "decoding": decoding}
+        return {**named, "training": training_to_cell(training, classifies=True), "decoding": decoding}
     orders = {"n_orders": row.n_orders, "with_size": bool(row.size), "random_state": seed, **row.orders}
     augmenter = SetAugmenter(ordering=ordering, **orders)
     training = row_settings(row.training, rate, {**setup.training, "seed": seed})
