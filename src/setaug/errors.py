@@ -4,6 +4,7 @@ SetAugError
 ├── DataError          a row of the input is invalid
 ├── FileError          a file cannot be read or written
 ├── ModelError         a model cannot be loaded, trained or used
+├── SizeError          a set has to be larger than the number of known labels; also a ``ValueError``
 ├── EngineError        a cluster cannot be reached, or did not finish
 ├── EndpointError      a language model server cannot be reached, or refuses to answer
 └── MissingExtraError  an optional dependency is not installed
@@ -50,6 +51,10 @@ class FileError(SetAugError):
 
 class ModelError(SetAugError):
     """A model cannot be loaded, trained or used."""
+
+
+class SizeError(SetAugError, ValueError):
+    """A set has to be larger than the number of known labels."""
 
 
 class EngineError(SetAugError):

@@ -149,6 +149,8 @@ def test_bad_files_are_refused_in_plain_words(
         ("/api/predict", {"texts": [3]}, 422),
         ("/api/predict", {"texts": ["a"], "samples": 1000}, 422),
         ("/api/predict", {"texts": ["a"], "constrained": False, "size_is": 2}, 422),
+        ("/api/predict", {"texts": ["a"], "size_is": 75}, 400),
+        ("/api/predict", {"texts": ["a"], "size_is": 75, "samples": 4}, 400),
         ("/api/predict", b"{", 422),
         ("/api/predict", b'{"texts": ["\\ud800"]}', 422),
         ("/api/predict", b'{"texts": ["a", "b \\udc00\\ud800"]}', 422),

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setaug.errors import SizeError
 from setaug.registry import check_choice
 from setaug.settings import WAYS, Decoding, check_whole
 
@@ -157,7 +158,7 @@ class Rule:
         n_labels = probabilities.shape[1]
         allowed = asked.sizes(max(self._most(n_labels), asked.k or 0))
         if allowed[0] > n_labels:
-            raise ValueError(f"{n_labels} labels are known, too few for a set of {allowed[0]}.")
+            raise SizeError(f"{n_labels} labels are known, too few for a set of {allowed[0]}.")
         if asked.size_is is None and allowed[-1] >= self.least > allowed[0]:
             allowed = range(self.least, allowed[-1] + 1)
         return rule.choose(probabilities, sizes, allowed=allowed)

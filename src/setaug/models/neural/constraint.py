@@ -13,6 +13,7 @@ from setaug.codec import SetCodec
 from setaug.decoding.automaton import ClosedSets, OpenSets, PartialLabel, PartialSet, SetAutomaton, Sizes
 from setaug.decoding.json_schema import read_set_schema
 from setaug.decoding.label_tokens import LabelTokens, Tokens
+from setaug.errors import SizeError
 
 MAX_LABEL_TOKENS = 24
 """In an open vocabulary, a label this long ends as soon as it can."""
@@ -327,6 +328,6 @@ def _check_sizes(sizes: SupportsIndex | Iterable[int] | None, n_labels: int | No
         raise ValueError(f"sizes must be integers of at least 0, got {sorted(allowed)}.")
     if n_labels is not None and max(allowed) > n_labels:
         if min(allowed) > n_labels:
-            raise ValueError(f"there are only {n_labels} labels, too few for a set of {min(allowed)}.")
+            raise SizeError(f"there are only {n_labels} labels, too few for a set of {min(allowed)}.")
         allowed = frozenset(size for size in allowed if size <= n_labels)
     return Sizes(allowed)
