@@ -44,22 +44,26 @@ def kill_command(folder: Path, model: str, n_kills: int, *options: str) -> str:
     size = sum(map(len, expected.values()))
     command = ["predict", model, "texts.jsonl", *options, "-q", "-o", "killed/sets.jsonl"]
     finished: list[int] = []
+    code: int | None = None
     for at in range(n_kills):
-        child, wait = start(command), random.Random(at).uniform(0, 0.2)
+        child = start(command)
         while (code := ended(child)) is None and _finished_bytes(folder / "killed") < size * (at + 1) // (n_kills + 1):
-            time.sleep(0.005)
-        time.sleep(wait)  # so that it is somewhere in the middle
+            time.sleep(0.002)
+        time.sleep(random.Random(at).uniform(0, 1e-8 * size))  # so that it is somewhere in the middle
         if code is None and (code := ended(child)) is None:
             os.kill(child, signal.SIGKILL)
             code = ended(child, wait=True)
-        assert code == -signal.SIGKILL, f"it ended with {code} before kill {at}"
+        if code == 0:  # on a fast machine it may be faster than the kill
+            break
+        assert code == -signal.SIGKILL, f"it ended with {code}"
         assert not outputs(folder / "killed"), "something is published, and it is not whole"
         finished.append(_finished_bytes(folder / "killed"))
+    assert len(finished) > n_kills // 2, f"it was killed only {len(finished)} times"
     assert finished == sorted(set(finished)), "a run did not go on from where the last was killed"
-    assert run(command) == 0
+    assert code == 0 or run(command) == 0
     _check(folder, expected)
     shares = ", ".join(f"{100 * each / size:.0f} %" for each in finished)
-    return f"killed with {shares} finished"
+    return f"killed {len(finished)} times, with {shares} finished"
 
 
 def kill_actors(folder: Path, model: str, n_kills: int) -> str:
