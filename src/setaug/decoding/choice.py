@@ -37,6 +37,8 @@ _BLOCK = 128
 _MAX_JUDGES = 1000
 """Of more dev examples, every second, third, ... compares the ways; more would only take longer."""
 _TINY = 1e-9
+_ERRORS = 2.0
+"""By how many standard errors another way has to be better than the first on dev data."""
 _MORE = 10
 """Examples with independent labels that are added to the sizes of dev data."""
 
@@ -186,7 +188,7 @@ class Rule:
     ) -> tuple["Rule", float]:
         """Return the rule with the highest mean F1 of the sets on dev data, and that F1.
 
-        A later way has to be better than an earlier one by more than the standard error of the difference: on little
+        A later way has to be better than an earlier one by more than two standard errors of the difference: on little
         dev data, a threshold that was tuned on it would often seem better than it is.
 
         Parameters
@@ -219,9 +221,9 @@ class Rule:
 
 
 def _is_clearly_better(scores: Floats, others: Floats) -> bool:
-    """Return whether the mean gain exceeds its standard error; one example alone never decides."""
+    """Return whether the mean gain exceeds two standard errors; one example alone never decides."""
     gains = scores - others
-    return len(gains) > 1 and bool(gains.mean() > _TINY + gains.std(ddof=1) / len(gains) ** 0.5)
+    return len(gains) > 1 and bool(gains.mean() > _TINY + _ERRORS * gains.std(ddof=1) / len(gains) ** 0.5)
 
 
 def mean_f1(chosen: Sequence[NDArray[np.int64]], hits: Hits, n_true: NDArray[np.int64]) -> float:
