@@ -89,6 +89,21 @@ def test_given_a_label_that_is_not_independent_the_direction_may_turn():
     assert says_more(table, k=1) != says_more(table, k=0)
 
 
+@given(weights)
+def test_the_second_condition_of_an_edge_compares_frequencies_alone(values):
+    """p(i | j) over p(j | i) is p(i) over p(j). So it does not say that j makes i more likely: the pmi does."""
+    table = as_table(values)
+    both = p(table, i=1, j=1)
+    assert (both / p(table, j=1)) / (both / p(table, i=1)) == p(table, i=1) / p(table, j=1)
+
+
+@given(st.tuples(shares, shares, shares))
+def test_the_second_condition_can_hold_for_independent_labels(chances):
+    table = bernoulli(chances)
+    assert p(table, i=1, j=1) / p(table, j=1) == p(table, i=1)  # j tells nothing about i
+    assert says_more(table) == (chances[0] > chances[1])
+
+
 # --- the third: where labels are independent, order does not matter ---------------------------------------------------
 
 

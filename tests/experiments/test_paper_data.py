@@ -1,5 +1,6 @@
 """What counting labels in the paper's data says about its claims; docs/paper.md states these numbers."""
 
+from collections import Counter
 from itertools import combinations, product
 from statistics import fmean, mode
 
@@ -79,3 +80,33 @@ def test_in_the_emotions_pride_is_the_specific_one() -> None:
     """The paper's first figure, an illustration, has joy before the more general pride."""
     statistics = LabelStatistics().update(read_splits("go-emotions[min3]")["train"])
     assert (statistics.count("joy"), statistics.count("pride")) == (91, 8)
+
+
+def test_labels_of_one_set_depend_on_each_other() -> None:
+    """Of all label pairs in training sets, and of the sets, in per cent: those with more than one bit of PMI.
+
+    For pairs of rare labels that is little evidence: most of UFET's pairs are in one set only.
+    """
+    shares = {}
+    for name in ("go-emotions[min3]", "ufet[min2]", "reuters[min2]"):
+        sets = read_splits(name)["train"]
+        statistics = LabelStatistics().update(sets)
+        pairs = [list(combinations(sorted(one), 2)) for one in sets]
+        depend = [[statistics.pmi(*pair) > 1 for pair in each] for each in pairs]
+        counts = Counter(pair for each in pairs for pair in each)
+        once = fmean(n == 1 for n in counts.values())
+        found = fmean(one for each in depend for one in each), fmean(map(any, depend)), once
+        shares[name] = tuple(round(100 * share) for share in found)
+    assert shares == {"go-emotions[min3]": (20, 46, 21), "ufet[min2]": (96, 99, 71), "reuters[min2]": (76, 93, 51)}
+
+
+def test_triples_of_test_sets_are_seen_less_often_than_pairs() -> None:
+    """The paper: dependencies of a higher order are too sparse. In per cent of the pairs and triples of test sets."""
+    seen = {}
+    for name in ("go-emotions[min3]", "ufet[min2]", "reuters[min2]"):
+        splits = read_splits(name)
+        for n in (2, 3):
+            known = {group for one in splits["train"] for group in combinations(sorted(one), n)}
+            groups = [group for one in splits["test"] for group in combinations(sorted(one), n)]
+            seen[name, n] = round(100 * fmean(group in known for group in groups))
+    assert list(seen.values()) == [97, 57, 58, 35, 87, 63]

@@ -59,7 +59,7 @@ def as_the_paper_says(cell: dict[str, Any]) -> Result:
             steepness /= 1.2
         return {"perplexity": {str(share): 3 * noise * (1 + steepness * share / 10) for share in SHUFFLES}}
     is_good = cell["orders"]["ordering"] == "topological" or cell["orders"]["size"]
-    jaccard = (0.7 if is_good else 0.35) * noise
+    jaccard = (0.7 if is_good else 0.35) * noise + cell["orders"]["n_orders"] / 50
     decoded = {"jaccard": jaccard, "right_size": jaccard, "size": 3.0, "repeated": 0.0}
     objective = cell["training"].get("objective", "plain")
     bits = (6 if is_good else 7) * noise - (objective == "iwelbo") / 10

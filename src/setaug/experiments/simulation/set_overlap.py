@@ -1,6 +1,7 @@
 """Findings 4 and 5: topological against random orders, on symbols whose partners never occur without them."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from setaug.experiments.cells import Cell
@@ -121,7 +122,12 @@ def _checks_4(rows: Rows) -> list[Check]:
 
     lower, higher = both("train_perplexity")
     floors = both("train_floor")
-    better, worse = both("decodings", "greedy", "jaccard")
+    overlaps = {
+        ordering: {
+            added: paired_values(rows, ordering, "decodings", "greedy", "jaccard", added=added) for added in ADDED
+        }
+        for ordering in ORDERINGS
+    }
     shorter, longer = both("likelihood", "exact")
     perfect = {ordering: _perfect_greedy(rows, ordering, ADDED[-1]) for ordering in ORDERINGS}
     curves = {ordering: _curves(rows, ordering) for ordering in ORDERINGS}
@@ -156,9 +162,18 @@ def _checks_4(rows: Rows) -> list[Check]:
             is_control=True,
         ),
         Check(
-            "topological orders give a higher overlap (greedy)",
-            are_below(worse, better, by=POINT),
-            f"Jaccard {spread(better, 3)} against {spread(worse, 3)} with 200 % added (paper: 0.71 against 0.35)",
+            "topological orders give a higher overlap (greedy), with 100 % and with 200 % added",
+            all(are_below(overlaps["random"][added], overlaps["topological"][added], by=POINT) for added in ADDED[1:]),
+            " and ".join(
+                f"Jaccard {spread(overlaps['topological'][added], 3)} against {spread(overlaps['random'][added], 3)}"
+                for added in ADDED[1:]
+            )
+            + " (paper, 200 %: 0.71 against 0.35)",
+        ),
+        Check(
+            "the overlap rises with each topological order added (greedy)",
+            all(are_below(fewer, more, by=POINT) for fewer, more in pairwise(overlaps["topological"].values())),
+            ", ".join(f"{spread(values, 3)} with {100 * n} %" for n, values in overlaps["topological"].items()),
         ),
         Check(
             "topological orders make the test sets themselves more likely",
@@ -232,7 +247,8 @@ def _checks_5(rows: Rows) -> list[Check]:
 FINDING_4 = Finding(
     help="topological against random orders: learning curve, overlap, likelihood of sets",
     title="Topological orders lead to higher set overlap",
-    claim="Topological orders lower the training perplexity, faster; greedy Jaccard 0.71 against 0.35, 200 % added.",
+    claim="Topological orders lower the training perplexity, faster; the overlap rises with each order added, above "
+    "that of random ones: greedy Jaccard 0.71 against 0.35, 200 % added.",
     cells=lambda scale, seed: [
         _perfect_cell(scale, seed),
         paired_cell(scale, seed, "random", 0),

@@ -1,0 +1,115 @@
+"""Which differences between stored rows are more than chance; docs/paper.md says so in words."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from setaug.datasets import load_dataset
+from setaug.experiments.cells import CELLS
+from setaug.experiments.reproduction.comparison import Difference, compare_rows
+from setaug.experiments.reproduction.training_cells import predictions_path
+from setaug.predictions import read_predictions
+from tests.experiments.fixed_sets import DATA
+
+RESULTS = Path(__file__).parents[2] / "results"
+EMOTIONS, TYPES, TOPICS = "go-emotions[min3]", "ufet[min2,train400]", "reuters[min2,train300]"
+CHANCE = 0.05
+
+pytestmark = [
+    pytest.mark.data,
+    pytest.mark.skipif(not RESULTS.is_dir(), reason="an installed package has no stored results"),
+    pytest.mark.skipif(not DATA.is_dir(), reason=f"the benchmark data is not there: no folder {DATA}"),
+]
+
+
+class Written(NamedTuple):
+    """A row of text, without the constraint."""
+
+    method: str
+    size: bool
+
+
+SEQ2SEQ, SIZED_SEQ2SEQ = Written("seq2seq", False), Written("seq2seq", True)
+RANDOM, SIZED_RANDOM = Written("random", False), Written("random", True)
+SETAUG, SIZED_SETAUG = Written("setaug", False), Written("setaug", True)
+SIZED_FREQUENCY = Written("frequency", True)
+
+
+def outputs(data: str, row: Written, decoding: str) -> dict[int, list[tuple[str, ...]]]:
+    """Return the stored sets of a row, by seed."""
+    found = {}
+    for line in (RESULTS / CELLS).read_text().splitlines():
+        cell = json.loads(line)["cell"]
+        way = cell.get("decoding", {})
+        if (
+            (cell["data"], cell["method"]) == (data, row.method)
+            and cell["augmenter"]["size"] == row.size
+            and (way.get("name"), way.get("constrained"), way.get("samples")) == (decoding, False, 0)
+        ):
+            found[cell["seed"]] = [one.labels for one in read_predictions(predictions_path(RESULTS, cell))]
+    return found
+
+
+@cache
+def true_sets(data: str) -> list[tuple[str, ...]]:
+    return [example.labels for example in load_dataset(data, DATA).test]
+
+
+def difference(data: str, before: Written, after: Written, decoding: str = "greedy") -> Difference:
+    """Compare two rows, for the seeds that both have, in the score of the data set."""
+    first, second = (outputs(data, row, decoding) for row in (before, after))
+    seeds = sorted(first.keys() & second.keys())
+    assert seeds
+    rows = [[row[seed] for seed in seeds] for row in (first, second)]
+    return compare_rows(*rows, true_sets(data), score="samples_f1" if data == TYPES else "macro_f1")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "points"),
+    [(SEQ2SEQ, SIZED_SETAUG, 3.7), (SIZED_SEQ2SEQ, SIZED_SETAUG, 5.1), (SIZED_SEQ2SEQ, SIZED_RANDOM, 5.1)],
+)
+def test_on_entity_types_several_orders_gain_more_than_chance(before: Written, after: Written, points: float) -> None:
+    found = difference(TYPES, before, after)
+    assert 100 * found.points == pytest.approx(points, abs=0.06)
+    assert found.p_paired < 0.001
+
+
+def test_on_entity_types_the_size_costs_more_than_chance() -> None:
+    for before, after in ((SETAUG, SIZED_SETAUG), (SEQ2SEQ, SIZED_SEQ2SEQ)):
+        found = difference(TYPES, before, after)
+        assert found.points < 0
+        assert found.p_paired < CHANCE
+
+
+@pytest.mark.parametrize(
+    ("data", "before", "after"),
+    [
+        (TYPES, SIZED_RANDOM, SIZED_SETAUG),
+        *((EMOTIONS, *pair) for pair in ((SETAUG, SIZED_SETAUG), (RANDOM, SIZED_RANDOM))),
+        *((TOPICS, *pair) for pair in ((SETAUG, SIZED_SETAUG), (RANDOM, SIZED_RANDOM))),
+        *(
+            (data, *pair)
+            for data in (EMOTIONS, TOPICS)
+            for pair in (
+                (SEQ2SEQ, SIZED_SETAUG),
+                (SEQ2SEQ, RANDOM),
+                (SEQ2SEQ, SIZED_SEQ2SEQ),
+                (SIZED_SEQ2SEQ, SIZED_RANDOM),
+                (SIZED_SEQ2SEQ, SIZED_SETAUG),
+                (SIZED_RANDOM, SIZED_SETAUG),
+                (SIZED_SETAUG, SIZED_FREQUENCY),
+            )
+        ),
+    ],
+)
+def test_these_differences_are_within_chance(data: str, before: Written, after: Written) -> None:
+    assert difference(data, before, after).p_paired > CHANCE
+
+
+@pytest.mark.parametrize("decoding", ["greedy", "beam", "random", "top-k", "nucleus"])
+def test_no_way_of_decoding_tells_setaug_from_other_orders_on_emotions(decoding: str) -> None:
+    for other in (SEQ2SEQ, SIZED_RANDOM):
+        assert difference(EMOTIONS, other, SIZED_SETAUG, decoding).p_paired > CHANCE
