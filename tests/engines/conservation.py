@@ -35,7 +35,7 @@ from setaug import Example, SetAugmenter, progress
 from setaug.augmenter import PairFormat
 from setaug.cli import main
 from setaug.engines import local
-from setaug.engines.fast import blocks, loops, plain_scan
+from setaug.engines.fast import blocks, plain_scan
 from setaug.examples import Columns
 from setaug.orders import ORDERINGS
 from setaug.registry import PAIR_FORMATS
@@ -443,18 +443,12 @@ def compare_paths(case: Case, folder: Path, compiled: tuple[int, str], outputs: 
     for path in outputs:
         path.unlink()
     failing = AssertionError("compiled code ran on the plain path")
-    with mock.patch.object(loops, "import_module", side_effect=lambda name: plain_only(name, failing)):
+    with mock.patch.object(plain_scan, "import_module", side_effect=failing):
         code, message = run_augment(case, folder, small_input=sys.maxsize)
     took = re.compile(r" in [\d.]+ s$|^compiling .*\n", re.MULTILINE)
     found, wanted = (code, took.sub("", message)), (compiled[0], took.sub("", compiled[1]))
     assert found == wanted, (found, wanted)
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name.startswith("out")} == contents
-
-
-def plain_only(name: str, failing: Exception) -> Any:
-    if not name.endswith("plain_scan"):
-        raise failing
-    return plain_scan
 
 
 def compare(case: Case, names: list[str], wanted: list[dict[str, Any]], outputs: list[Path]) -> None:
