@@ -174,7 +174,7 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
             temperature=options.temperature,
             seed=options.seed,
             max_tokens=options.max_tokens,
-            constrain=options.constrain,
+            constrained=options.constrain,
             skip_refused=options.skip_refused,
             endpoint=make_endpoint(options),
             **given_settings(options, Decoding, only=("choose", "threshold", "k")),
