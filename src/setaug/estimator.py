@@ -1,7 +1,7 @@
-"""The base class of all models: scikit-learn's estimator contract, with frozen dataclasses as parameters."""
+"""The base classes of models: scikit-learn's estimator contract, with frozen dataclasses as parameters."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from setaug.examples import Columns, Data, LabelSets, make_examples
+from setaug.decoding.choice import Rule
+from setaug.decoding.mixture import LabelProbabilities
+from setaug.decoding.scored import changed, check_scored, predict_scored
+from setaug.examples import Columns, Data, LabelSets, make_examples, make_texts
 from setaug.metrics import score_sets
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
+from setaug.settings import Decoding, Progress
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -83,6 +87,43 @@ class SetEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         for name, value in changes.items():
             setattr(self, name, value)
         return self
+
+
+class LabelScorer(SetEstimator):
+    """A model that only has probabilities of labels: sets are chosen from them, none is written."""
+
+    choose: str = "best"
+    """How to choose a set, unless a call asks for something else."""
+    rule_: Rule
+    """How a set is chosen from the probabilities."""
+
+    @abstractmethod
+    def _find(self, texts: Sequence[str], progress: Progress | None) -> LabelProbabilities:
+        """Return the probability of each label."""
+
+    def predict_proba(self, data: Iterable[str] | Data, *, progress: Progress | None = None) -> NDArray[np.float64]:
+        """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
+        self._check_fitted()
+        texts, _ = make_texts(data, self.columns_)
+        return np.asarray(self._find(texts, progress).labels, np.float64)
+
+    def predict(
+        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
+    ) -> list[Prediction]:
+        """Predict the set of each text.
+
+        Parameters
+        ----------
+        changes
+            What is asked for in this call: ``choose``, with a ``threshold`` or a ``k``; ``size_is``, ``min_size`` and
+            ``max_size``. For ``choose="oracle-k"`` the data must be examples with their labels.
+
+        """
+        self._check_fitted()
+        asked = changed(Decoding(choose=self.choose), changes, of="a model that scores labels")
+        check_scored(asked.choose)
+        options: Any = {"rule": self.rule_, "labels": self.labels_, "columns": self.columns_}
+        return predict_scored(self._find, data, asked, **options, progress=progress)
 
 
 def has_fields(value: object) -> "TypeGuard[DataclassInstance]":

@@ -174,7 +174,7 @@ MISTAKES = [
     ("{classifier} dev.jsonl --choose written", "choose must be one of best, expected-f1,"),
     ("{classifier} dev.jsonl --threshold 0.3", "threshold is for choose='threshold', and choose is 'best'."),
     ("{search} dev.jsonl --size-is 3", "size_is needs label probabilities; give choose='expected-f1', say."),
-    ("{classifier} dev.jsonl --samples 3", "a classifier takes no samples."),
+    ("{classifier} dev.jsonl --samples 3", "a model that scores labels takes no samples."),
     ("{classifier} dev.jsonl --samples 3 --calibrate dev.jsonl", "only generative models can be calibrated"),
     ("{classifier} texts.jsonl --choose oracle-k", 'field "labels" is missing'),
     ("{search} dev.jsonl --samples 3", "set search takes no samples."),

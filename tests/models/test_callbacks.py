@@ -128,7 +128,7 @@ def test_a_model_that_knows_its_lines_by_heart_gets_all_sets_right(is_chat: bool
     assert [set(one.labels) for one in callback.predictions] == [set(example.labels) for example in EXAMPLES]
     assert [one.id for one in callback.predictions] == ["a", "b", None, None]
     assert metrics["eval_set_f1"] == metrics["eval_set_exact_match"] == metrics["eval_set_size_agreement_distinct"] == 1
-    constrained = make_callback(tokenizer, labels=LABELS, constrain=True)
+    constrained = make_callback(tokenizer, labels=LABELS, constrained=True)
     assert [one.labels for one in constrained.predict(trainer.model)] == [one.labels for one in callback.predictions]
 
 
@@ -137,7 +137,7 @@ def test_the_best_checkpoint_is_that_of_the_best_sets(tmp_path: Path) -> None:
     options = {"eval_strategy": "steps", "eval_steps": 2, "save_steps": 2, "max_steps": 6, "learning_rate": 1e-2}
     best = {"metric_for_best_model": "eval_set_f1", "load_best_model_at_end": True}
     trainer = make_trainer(tokenizer, tmp_path, is_chat=True, **options, **best)
-    trainer.add_callback(make_callback(tokenizer, labels=LABELS, constrain=True, sizes=range(1, 4)))
+    trainer.add_callback(make_callback(tokenizer, labels=LABELS, constrained=True, sizes=range(1, 4)))
     trainer.train()
     scores = {line["step"]: line["eval_set_f1"] for line in trainer.state.log_history if "eval_loss" in line}
     assert list(scores) == [2, 4, 6]

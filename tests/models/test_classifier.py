@@ -1,15 +1,13 @@
 """The baselines: score each label by itself, or write one label at a time; and what their predictions hold."""
 
 import json
-import shutil
-from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
 
-from setaug import Decoding, Example, SetAugmenter, SetCodec
+from setaug import Example
 from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LogisticCalibration
 from setaug.errors import DataError
@@ -113,19 +111,6 @@ def test_a_classifier_comes_back_from_its_folder(classifier, classifier_folder, 
     assert again.score(DEV) == pytest.approx(f1(again.predict(DEV)))
 
 
-def test_a_folder_of_an_earlier_version_is_read_with_its_threshold(classifier, classifier_folder, tmp_path):
-    shutil.copytree(classifier_folder, tmp_path / "old")
-    card = json.loads((tmp_path / "old" / "setaug.json").read_text())
-    del card["rule"], card["calibration"], card["settings"]["choose"]
-    card |= {"threshold": 0.3, "top_k": 2}
-    card["settings"]["rule"] = "threshold"
-    (tmp_path / "old" / "setaug.json").write_text(json.dumps(card))
-    model = SetClassifier.from_pretrained(tmp_path / "old")
-    own = classifier.network_.probabilities(TEXTS, 32, None)
-    assert [len(one.labels) for one in model.predict(TEXTS)] == (own >= 0.3).sum(axis=1).tolist()
-    assert {len(one.labels) for one in model.predict(TEXTS, choose="top-k")} == {2}
-
-
 def test_training_makes_the_loss_smaller(classifier_folder):
     losses = [json.loads(line).get("loss") for line in (classifier_folder / "metrics.jsonl").read_text().splitlines()]
     losses = [loss for loss in losses if loss is not None]
@@ -212,21 +197,3 @@ def test_examples_without_labels_have_nothing_to_write():
 def test_set_search_comes_back_from_its_folder(search, tmp_path):
     search.save_pretrained(tmp_path)
     assert SetSearch.from_pretrained(tmp_path).predict(DEV) == search.predict(DEV)
-
-
-def test_a_folder_with_the_parameters_of_a_generator_still_loads(search, search_folder, tmp_path):
-    """Set search had an augmenter and a decoding once; of both, little was used."""
-    shutil.copytree(search_folder, tmp_path / "old")
-    card = json.loads((tmp_path / "old" / "setaug.json").read_text())
-    before = {name: card["settings"][name] for name in ("model", "vocabulary", "training")}
-    before["augmenter"] = asdict(SetAugmenter(with_size=False, separator="; ", template="x {text}"))
-    before["decoding"] = asdict(Decoding(constrained=False, batch_size=7))
-    card = {**card, "settings": {**before, "one_order": False}, "calibration": None}
-    (tmp_path / "old" / "setaug.json").write_text(json.dumps(card))
-    model = SetSearch.from_pretrained(tmp_path / "old")
-    assert model.codec == SetCodec(separator="; ", with_size=False)
-    assert (model.template, model.constrained, model.batch_size) == ("x {text}", False, 7)
-    model.set_params(template="{text}", codec__separator=" | ", constrained=True)
-    model.save_pretrained(tmp_path / "new")
-    again = SetSearch.from_pretrained(tmp_path / "new")
-    assert again.predict(DEV, batch_size=32) == search.predict(DEV)

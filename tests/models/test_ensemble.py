@@ -47,7 +47,7 @@ def test_bad_ensembles_are_refused(models):
         SetEnsemble(models).fit([])
     with pytest.raises(ValueError, match=r"choose must be one of best, expected-f1, .* got 'oracle-k'"):
         combine_predictions([models[0].predict(TEST)] * 2, choose="oracle-k")
-    with pytest.raises(TypeError, match="an ensemble takes no wish"):
+    with pytest.raises(TypeError, match="a model that scores labels takes no wish"):
         SetEnsemble(models).fit(DEV).predict(TEST, wish=1)
 
 

@@ -1,6 +1,5 @@
 """The plain baseline: what it chooses, what it predicts, and that odd data does not trouble it."""
 
-import json
 import subprocess
 import sys
 
@@ -8,8 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.numpy import save_file
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -138,31 +135,6 @@ def test_progress_is_told():
     model.predict(DEV, progress=lambda *step: told.append(step))
     n = len(CANDIDATES)
     assert told == [*(("fitting", done, n) for done in range(1, n + 1)), ("scoring", len(DEV), len(DEV))]
-
-
-def test_a_file_of_an_earlier_version_is_read_with_its_threshold(model, tmp_path):
-    model.save(tmp_path / "new.safetensors")
-    with safe_open(tmp_path / "new.safetensors", framework="numpy") as stream:
-        kept = json.loads(stream.metadata()["model"])
-        tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118
-    slope, shift = kept.pop("calibration")
-    kept |= {
-        "slope": slope,
-        "shift": shift,
-        "least": 1,
-        "largest": 4,
-        "rule": "threshold",
-        "threshold": 0.3,
-        "top_k": 2,
-    }
-    kept["params"]["rule"] = kept["params"].pop("choose")
-    save_file(tensors, tmp_path / "old.safetensors", metadata={"kind": "tf-idf", "model": json.dumps(kept)})
-    old = TfidfClassifier.load(tmp_path / "old.safetensors")
-    assert old.predict(DEV) == model.predict(DEV, choose="threshold", threshold=0.3)
-    assert old.choose == "best"
-
-
-# --- odd data ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_set_is_empty_only_where_a_training_set_was():

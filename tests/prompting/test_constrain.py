@@ -31,7 +31,7 @@ def prompted(url, name="small", **options):
 
 
 def test_answers_are_sets_of_known_labels(ours):
-    model = prompted(ours.url, constrain=True)
+    model = prompted(ours.url, constrained=True)
     for found in model.predict(["The ferry was late.", "x"]):
         assert set(found.labels) <= set(model.labels_)
         assert found.size == len(found.labels)
@@ -43,7 +43,7 @@ def test_samples_are_sets_in_each_form(ours):
     from setaug import SetAugmenter
 
     for augmenter in (SetAugmenter(written_as="json"), SetAugmenter(separator=" ; ", with_size=False)):
-        model = prompted(ours.url, constrain=True, augmenter=augmenter, samples=4)
+        model = prompted(ours.url, constrained=True, augmenter=augmenter, samples=4)
         (found,) = model.predict(["The ferry was late."])
         assert found.probabilities
         assert set(found.probabilities) <= set(model.labels_)
@@ -55,7 +55,7 @@ def test_a_server_that_does_not_know_sets_is_found_out(ours, monkeypatch):
         return None
 
     monkeypatch.setattr("setaug.web.completions_api.SetRequest.read", as_others_do)
-    model = prompted(ours.url, constrain=True)
+    model = prompted(ours.url, constrained=True)
     with pytest.raises(EndpointError, match="does not support set_labels"):
         model.predict(["x"])
     assert prompted(ours.url).predict(["x"])
@@ -100,7 +100,7 @@ def asked(server, **fields):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["chat", "completion"])
 def test_transformers_serve_answers_with_sets(transformers_serve, kind):
-    model = prompted(transformers_serve.url, str(transformers_serve.folder), constrain=True, kind=kind)
+    model = prompted(transformers_serve.url, str(transformers_serve.folder), constrained=True, kind=kind)
     predictions = model.predict([one.text for one in EXAMPLES[:6]])
     for found in predictions:
         assert set(found.labels) <= set(model.labels_)
@@ -137,7 +137,7 @@ def test_transformers_serve_knows_all_parameters_and_refuses_bad_ones(transforme
 def test_transformers_serve_without_the_constraint_is_found_out(server, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(EndpointError, match="does not support set_labels"):
-        prompted(server.url, str(server.folder), constrain=True).predict(["x"])
+        prompted(server.url, str(server.folder), constrained=True).predict(["x"])
     (tmp_path / "texts.jsonl").write_text('{"text": "x", "labels": ["a"]}\n', encoding="utf-8")
     where = ["--model", str(server.folder), "--base-url", f"{server.url}/v1", "-o", "out.jsonl"]
     assert main(["prompt", "texts.jsonl", "--train", "texts.jsonl", "--constrain", *where]) == 2

@@ -22,6 +22,7 @@ from setaug.cli.shared.options import (
     columns_of,
     counted,
     joined_lines,
+    make_augmenter,
     skipped_lines,
 )
 from setaug.progress import progress_bar
@@ -95,24 +96,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Augment files."""
-    from setaug.augmenter import PairFormat, SetAugmenter
+    from setaug.augmenter import PairFormat
     from setaug.engines import augment_files
     from setaug.engines.job import check_positive
 
     with checking_options():
-        augmenter = SetAugmenter(
-            n_orders=options.orders,
-            ordering=options.ordering,
-            sampler=options.sampler,
-            distinct=options.distinct,
-            min_pmi=options.min_pmi,
-            min_ratio=options.min_ratio,
-            with_size=options.size,
-            separator=options.separator,
-            written_as=options.written_as,
-            template=options.template,
-            random_state=options.seed,
-        ).check()
+        augmenter = make_augmenter(options)
         pair_format = PairFormat.named(options.format, options.columns, system=options.system)
         pair_format.check_carried(options.carry)
         check_positive("shards", options.shards)

@@ -23,6 +23,7 @@ from setaug.cli.shared.options import (
     add_written_form,
     checking_options,
     counted,
+    make_augmenter,
     make_endpoint,
     read_input,
     skipped_lines,
@@ -156,23 +157,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
-    from setaug.augmenter import SetAugmenter
     from setaug.prompting import PromptedSetModel
 
     with checking_options():
-        augmenter = SetAugmenter(
-            ordering=options.ordering,
-            min_pmi=options.min_pmi,
-            min_ratio=options.min_ratio,
-            with_size=options.size,
-            separator=options.separator,
-            written_as=options.written_as,
-            template=options.template,
-            random_state=options.seed,
-        )
         return PromptedSetModel(
             options.model,
-            augmenter=augmenter,
+            augmenter=make_augmenter(options),
             shots=options.shots,
             shot_choice=options.shot_choice,
             kind=options.endpoint,
@@ -184,7 +174,7 @@ def _make_model(options: argparse.Namespace) -> "PromptedSetModel":
             temperature=options.temperature,
             seed=options.seed,
             max_tokens=options.max_tokens,
-            constrain=options.constrain,
+            constrained=options.constrain,
             skip_refused=options.skip_refused,
             endpoint=make_endpoint(options),
             **given_settings(options, Decoding, only=("choose", "threshold", "k")),

@@ -23,6 +23,7 @@ from setaug.cli.shared.options import (
     checking_options,
     columns_of,
     joined_lines,
+    make_augmenter,
     read_input,
     skipped_lines,
 )
@@ -200,24 +201,14 @@ def _seeds(options: argparse.Namespace) -> tuple[int, ...]:
 
 
 def _make_model(options: argparse.Namespace, seed: int) -> "SetModel":
-    from setaug.augmenter import SetAugmenter
     from setaug.models import make_model
 
     training = TrainingSettings(**{**given_settings(options, TrainingSettings, names=_NAMES), "seed": seed})
-    augmenter = SetAugmenter(
-        n_orders=options.orders,
-        min_pmi=options.min_pmi,
-        min_ratio=options.min_ratio,
-        separator=options.separator,
-        written_as=options.written_as,
-        template=options.template,
-        random_state=seed,
-    ).check()
     return make_model(
         options.method,
         options.model,
         size=options.size,
-        augmenter=augmenter,
+        augmenter=make_augmenter(options, with_size=True, random_state=seed),
         training=training,
         vocabulary=named_vocabulary(options.vocabulary),
         companion=options.companion,

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setaug.decoding.choice import Floats, Rule
-from setaug.decoding.mixture import LabelProbabilities
+from setaug.decoding.mixture import LabelProbabilities, Mixture
 from setaug.errors import DataError
 from setaug.examples import Columns, make_examples, make_texts
 from setaug.predictions import Prediction
 from setaug.progress import counting_from
 from setaug.registry import check_choice
 from setaug.settings import CHOICES, WAYS, Decoding, Progress
+from setaug.tables import as_rows
 
 ASKED = ("choose", "threshold", "k", "size_is", "min_size", "max_size")
 """The fields of `Decoding` that say which set is chosen from probabilities."""
@@ -87,7 +88,7 @@ def make_prediction(
 
 def predict_scored(
     find: Find,
-    items: Any,
+    data: Any,
     asked: Decoding,
     *,
     rule: Rule,
@@ -105,6 +106,7 @@ def predict_scored(
         What is asked for; `rule` decides what is not.
 
     """
+    items = data if isinstance(data, str) else list(as_rows(data))
     texts, keys = make_texts(items, columns)
     true = true_sizes(asked.choose, items, columns)
     predictions = []
@@ -116,3 +118,21 @@ def predict_scored(
             sizes = None if found.sizes is None else found.sizes[at]
             predictions.append(make_prediction(found.labels[at], labels, picked, keys[start + at], sizes=sizes))
     return predictions
+
+
+def predict_mixed(
+    find: Find, data: Any, asked: Decoding, *, mixture: Mixture | None, largest: int, **options: Any
+) -> list[Prediction]:
+    """Return the sets of `predict_scored` for a model that can also write sets; these have no flaws of a text.
+
+    Parameters
+    ----------
+    mixture
+        What dev data chose; its rule decides what is not asked for.
+    largest
+        The size of the largest training set.
+
+    """
+    rule = replace(Rule() if mixture is None else mixture.rule, largest=largest)
+    found = predict_scored(find, data, asked, rule=rule, **options)
+    return [replace(one, repeated=(), unknown=(), malformed=()) for one in found]

@@ -194,7 +194,7 @@ def _n_bytes(file: SourceFile, opener: Any) -> float:
 
 
 class _Chain:
-    """Concatenated files, each truncated to its known size: some may have grown since."""
+    """Concatenated files of known sizes; one that has shrunk or grown since raises `FileError`."""
 
     def __init__(self, files: Iterator[tuple[SourceFile, Any, int]]) -> None:
         self._files = files
@@ -212,15 +212,20 @@ class _Chain:
         buffer = np.empty(size, np.uint8)
         filled = 0
         while filled < size:
-            try:
-                n_read = self._stream.readinto(buffer.data[filled:])
-            except BROKEN_ARCHIVE:
-                n_read = 0
+            n_read = self._read(buffer.data[filled:])
             if not n_read:
                 raise self.changed()
             filled += n_read
         self._left -= size
+        if not self._left and self._read(memoryview(bytearray(1))):
+            raise self.changed()
         return buffer
+
+    def _read(self, buffer: memoryview) -> int:
+        try:
+            return int(self._stream.readinto(buffer))
+        except BROKEN_ARCHIVE:
+            raise self.changed() from None
 
     def changed(self) -> FileError:
         """Return the error for the file that is being read."""

@@ -3,7 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from setaug.examples import Example
 
 
 def index_labels(*groups: Iterable[Collection[str]]) -> dict[str, int]:
@@ -44,6 +47,22 @@ def indicator_matrix(sets: Sequence[Collection[str]], columns: Mapping[str, int]
         ends[row] = len(numbers)
     ones = np.ones(len(numbers), np.int8)
     return csr_array((ones, np.array(numbers, np.int64), ends), shape=(len(sets), len(columns)))
+
+
+def hits_of(examples: Sequence[Example], labels: Iterable[str]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return which of the labels (columns) each example has, and the size of each set, other labels included.
+
+    Examples
+    --------
+    >>> hits_of([Example("", ["fear", "joy"]), Example("", [])], ["joy", "love"])
+    (array([[ True, False],
+           [False, False]]), array([2, 0]))
+
+    """
+    places = {label: at for at, label in enumerate(labels)}
+    known = [[label for label in example.labels if label in places] for example in examples]
+    hits = indicator_matrix(known, places).toarray().astype(np.bool_)
+    return hits, np.array([len(example.labels) for example in examples], np.int64)
 
 
 def _checked(labels: Collection[str]) -> Collection[str]:

@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from setaug.decoding.choice import Hits
 from setaug.decoding.mixture import LabelProbabilities
 from setaug.examples import Example
-from setaug.metrics import indicator_matrix
 from setaug.models.tfidf import TfidfClassifier
 
 COMPANION = "companion.safetensors"
@@ -36,11 +33,3 @@ def companion_probabilities(
         theirs, ours = np.array(known).T
         found[:, ours] = companion.predict_proba(texts)[:, theirs]
     return LabelProbabilities(found)
-
-
-def hits_of(examples: Sequence[Example], labels: Sequence[str]) -> tuple[Hits, NDArray[np.int64]]:
-    """Return the indicator matrix of the examples' labels, and the size of each set, unknown labels included."""
-    places = {label: at for at, label in enumerate(labels)}
-    known = [[label for label in example.labels if label in places] for example in examples]
-    hits: Hits = indicator_matrix(known, places).toarray().astype(np.bool_)
-    return hits, np.array([len(example.labels) for example in examples])

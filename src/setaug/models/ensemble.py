@@ -5,28 +5,26 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mixture
-from setaug.decoding.scored import changed, check_scored, make_prediction, predict_scored
+from setaug.decoding.scored import make_prediction
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
-from setaug.estimator import SetEstimator
-from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples, make_texts
+from setaug.estimator import LabelScorer
+from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples
 from setaug.metrics import match
-from setaug.models.companion import hits_of
+from setaug.metrics.indicators import hits_of
 from setaug.models.model_card import MODEL_CARD, make_ensemble_card
 from setaug.models.model_folder import MEMBER, read_card, save_folder, saved_columns
 from setaug.models.tfidf import TfidfClassifier
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
 from setaug.settings import WAYS, Decoding, Progress
-from setaug.tables import as_rows
 
 _TFIDF = "tf-idf"
 
 
-class SetEnsemble(SetEstimator):
+class SetEnsemble(LabelScorer):
     """Fitted models that predict together: a weighted mean of their calibrated label probabilities.
 
     Parameters
@@ -77,37 +75,16 @@ class SetEnsemble(SetEstimator):
     def _members(self, texts: Sequence[str]) -> list[LabelProbabilities]:
         return [_aligned(model, texts, self.labels_) for model in self.models]
 
-    def predict_proba(self, data: Iterable[str] | Data) -> NDArray[np.float64]:
-        """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
-        self._check_fitted()
-        texts, _ = make_texts(data, self.columns_)
-        return np.asarray(self.mixture_.combine(self._members(texts)).labels, np.float64)
+    @property
+    def rule_(self) -> Rule:  # type: ignore[override]
+        """The rule of the mixture."""
+        return self.mixture_.rule
 
-    def predict(
-        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
-    ) -> list[Prediction]:
-        """Predict the set of each text.
-
-        Parameters
-        ----------
-        changes
-            What is asked for in this call: ``choose``, with a ``threshold`` or a ``k``; ``size_is``, ``min_size`` and
-            ``max_size``. For ``choose="oracle-k"`` the data must be examples with their labels.
-
-        """
-        self._check_fitted()
-        asked = changed(Decoding(), changes, of="an ensemble")
-        check_scored(asked.choose)
-        items: Any = data if isinstance(data, str) else list(as_rows(data))
-
-        def find(texts: Sequence[str], told: Progress | None) -> LabelProbabilities:
-            found = self.mixture_.combine(self._members(texts))
-            if told is not None:
-                told("scoring", len(texts), len(texts))
-            return found
-
-        options: Any = {"rule": self.mixture_.rule, "labels": self.labels_, "columns": self.columns_}
-        return predict_scored(find, items, asked, **options, progress=progress)
+    def _find(self, texts: Sequence[str], progress: Progress | None) -> LabelProbabilities:
+        found = self.mixture_.combine(self._members(texts))
+        if progress is not None:
+            progress("scoring", len(texts), len(texts))
+        return found
 
     def save(self, folder: str | Path) -> None:
         """Write a model folder with those of the members, without pickle; `load` and `load_model` read it back."""

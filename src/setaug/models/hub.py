@@ -1,6 +1,5 @@
 """Models on the Hugging Face Hub: found by name, downloaded into its cache, and pushed. Nothing here needs torch."""
 
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from setaug.errors import MissingExtraError, ModelError
+from setaug.models.model_card import HUB_NAME, MODEL_CARD, PLACE, is_hub_name
 from setaug.models.model_folder import CARD, MEMBER, STATISTICS, first_line, read_card
 
-_NAME = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*)(?:@(?P<revision>[\w./-]+))?")
 _FILES = (
     *("README.md", CARD, STATISTICS, "*config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer*"),
     *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*"),
@@ -22,18 +21,6 @@ _OTHER_FOLDERS = (*(f"{MEMBER[:at]}[!{MEMBER[at]}]*/*" for at in range(len(MEMBE
 _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
-def is_hub_name(name: str) -> bool:
-    """Return whether a name looks like a name on the Hub: ``org/name``, or ``org/name@revision``.
-
-    Examples
-    --------
-    >>> [is_hub_name(name) for name in ("org/topics", "org/topics@v1", "run", "run/", "./run", "a/b/c")]
-    [True, True, False, False, False, False]
-
-    """
-    return _NAME.fullmatch(name) is not None
-
-
 def find_model(name: str | Path, revision: str | None = None) -> Path:
     """Return the folder of a model: the given folder, or a folder in the cache for a name on the Hub.
 
@@ -43,7 +30,7 @@ def find_model(name: str | Path, revision: str | None = None) -> Path:
         A branch, tag or commit of the Hub's repository; also ``org/name@revision``.
 
     """
-    found = _NAME.fullmatch(str(name))
+    found = HUB_NAME.fullmatch(str(name))
     if found is None or Path(name).exists():
         if revision is not None:
             raise ValueError(f"a revision requires a model on the Hub; {name} is a folder.")
@@ -77,8 +64,6 @@ def push_model(
         An existing branch; by default the main one.
 
     """
-    from setaug.models.model_card import MODEL_CARD, PLACE
-
     if not is_hub_name(name) or "@" in name:
         raise ModelError(f"a name on the Hub must be org/name, got {name!r}.")
     root = Path(folder)

@@ -1,9 +1,9 @@
 """The model card: ``README.md`` of a model folder, with the metadata that the Hugging Face Hub reads."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setaug.models.hub import is_hub_name
 from setaug.terminal import printable
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 MODEL_CARD = "README.md"
 PLACE = "path/to/this/folder"
 """Placeholder for the model's name on the Hub."""
+HUB_NAME = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*)(?:@(?P<revision>[\w./-]+))?")
 _N_LABELS = 50
 _PLAIN = frozenset(" -.,/")
 
@@ -28,6 +29,18 @@ pip install 'setaug[train]'
 echo '{{"text": "a text"}}' | setaug predict {place} -
 ```
 """
+
+
+def is_hub_name(name: str) -> bool:
+    """Return whether a name looks like a name on the Hub: ``org/name``, or ``org/name@revision``.
+
+    Examples
+    --------
+    >>> [is_hub_name(name) for name in ("org/topics", "org/topics@v1", "run", "run/", "./run", "a/b/c")]
+    [True, True, False, False, False, False]
+
+    """
+    return HUB_NAME.fullmatch(name) is not None
 
 
 def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:

@@ -21,6 +21,7 @@ import orjson
 
 from setaug.errors import FileError, ModelError, SetAugError
 from setaug.examples import Columns, shown
+from setaug.models.model_card import MODEL_CARD, make_model_card
 from setaug.storage import locked, open_output, sync_folder, sync_tree
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ def save_model(
         Writes further files into a folder.
 
     """
-    from setaug.models.model_card import MODEL_CARD, make_model_card
 
     def fill(beside: Path) -> None:
         model.save_pretrained(beside, state_dict=weights)

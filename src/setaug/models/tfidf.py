@@ -6,7 +6,7 @@ several strengths are tried; the dev data decides between them, and on the way t
 
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -22,15 +22,13 @@ from sklearn.svm import LinearSVC
 
 from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
-from setaug.decoding.scored import changed, check_scored, predict_scored, ways_of
+from setaug.decoding.scored import check_scored, ways_of
 from setaug.errors import DataError, ModelError, SetAugError
-from setaug.estimator import SetEstimator
-from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples, make_texts
-from setaug.metrics import index_labels, indicator_matrix
-from setaug.predictions import Prediction
+from setaug.estimator import LabelScorer
+from setaug.examples import Columns, Data, LabelSets, check_labels, make_examples
+from setaug.metrics.indicators import hits_of, index_labels
 from setaug.registry import check_choice
-from setaug.settings import Decoding, Progress, check_whole
-from setaug.tables import as_rows
+from setaug.settings import Progress, check_whole
 
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
     "svm": lambda c: LinearSVC(C=c, random_state=0),
@@ -56,7 +54,7 @@ class Trial:
     rule: Rule
 
 
-class TfidfClassifier(SetEstimator):
+class TfidfClassifier(LabelScorer):
     """Score each label by a linear classifier on TF-IDF features, and choose sets from the probabilities.
 
     The mean F1 of the sets chooses among `candidates`, each with its best `Rule`: in cross-validation on the training
@@ -152,10 +150,9 @@ class TfidfClassifier(SetEstimator):
         self.least_ = min(1, *(len(example.labels) for example in examples))
         texts = [example.text for example in examples]
         self.vectorizer_ = _fit_vectorizer(texts, self.ngrams, self.min_df)
-        features, gold = self.vectorizer_.transform(texts), _hits(examples, places)
+        features, (gold, _) = self.vectorizer_.transform(texts), hits_of(examples, places)
         validates = len(given) < _ENOUGH
-        judges = [*examples, *given] if validates else given
-        hits, sizes = _hits(judges, places), np.array([len(example.labels) for example in judges])
+        hits, sizes = hits_of([*examples, *given] if validates else given, places)
 
         self.trials_: list[Trial] = []
         for done, (name, c) in enumerate(self.candidates, 1):
@@ -187,40 +184,13 @@ class TfidfClassifier(SetEstimator):
             if not 0 < c < float("inf"):
                 raise ValueError(f"the C of a candidate must be above 0, got {c!r}.")
 
-    def predict_proba(self, data: Iterable[str] | Data) -> NDArray[np.float64]:
-        """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
-        self._check_fitted()
-        texts, _ = make_texts(data, self.columns_)
+    def _find(self, texts: Sequence[str], progress: Progress | None) -> LabelProbabilities:
         if not texts:
-            return np.empty((0, len(self.labels_)))
+            return LabelProbabilities(np.empty((0, len(self.labels_))))
         scores = _score(self.vectorizer_.transform(texts), (self.coef_, self.intercept_))
-        return np.asarray(self.calibration_(expit(scores)), np.float64)
-
-    def predict(
-        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
-    ) -> list[Prediction]:
-        """Predict the set of each text.
-
-        Parameters
-        ----------
-        changes
-            What is asked for in this call: ``choose``, with a ``threshold`` or a ``k``; ``size_is``, ``min_size`` and
-            ``max_size``. For ``choose="oracle-k"`` the data must be examples with their labels.
-
-        """
-        self._check_fitted()
-        asked = changed(Decoding(choose=self.choose), changes, of="a TF-IDF classifier")
-        check_scored(asked.choose)
-        items: Any = data if isinstance(data, str) else list(as_rows(data))
-        options: Any = {"rule": self.rule_, "labels": self.labels_, "columns": self.columns_}
-
-        def find(texts: Sequence[str], told: Progress | None) -> LabelProbabilities:
-            found = LabelProbabilities(self.predict_proba(texts))
-            if told is not None:
-                told("scoring", len(texts), len(texts))
-            return found
-
-        return predict_scored(find, items, asked, **options, progress=progress)
+        if progress is not None:
+            progress("scoring", len(texts), len(texts))
+        return LabelProbabilities(self.calibration_(expit(scores)))
 
     def save(self, path: str | Path) -> None:
         """Write everything that is needed to predict into one file of safetensors, without pickle."""
@@ -249,8 +219,6 @@ class TfidfClassifier(SetEstimator):
                     raise ValueError("it holds no TF-IDF classifier")
                 kept = json.loads(metadata["model"])
                 tensors = {name: stream.get_tensor(name) for name in ("coef", "intercept", "idf")}
-            if "calibration" not in kept:
-                kept = _as_now(kept)
             model = cls(**kept["params"])
             model.columns_ = Columns(**kept["columns"])
             model.labels_ = list(check_labels(kept["labels"], "labels"))
@@ -271,14 +239,6 @@ class TfidfClassifier(SetEstimator):
         return model
 
 
-def _as_now(kept: dict[str, Any]) -> dict[str, Any]:
-    """Return what an earlier version kept, whose rule was a threshold or a k, under the names of today."""
-    names = {"way": "rule", "threshold": "threshold", "k": "top_k", "least": "least", "largest": "largest"}
-    params = {"choose" if name == "rule" else name: value for name, value in kept["params"].items()}
-    rule = {name: kept[old] for name, old in names.items()}
-    return kept | {"params": params, "rule": rule, "calibration": [kept["slope"], kept["shift"]]}
-
-
 Weights = tuple[NDArray[np.float32], NDArray[np.float64]]
 """A row of weights for each label, and the intercepts."""
 
@@ -296,13 +256,6 @@ def _make_vectorizer(ngrams: int, **options: Any) -> Any:
     return TfidfVectorizer(
         ngram_range=(1, ngrams), token_pattern=_TOKEN, sublinear_tf=True, strip_accents="unicode", **options
     )
-
-
-def _hits(examples: Sequence[Example], columns: Mapping[str, int]) -> NDArray[np.bool_]:
-    """Return which labels the examples have; labels without a column are ignored."""
-    known = [[label for label in example.labels if label in columns] for example in examples]
-    found: NDArray[np.bool_] = indicator_matrix(known, columns).toarray().astype(np.bool_)
-    return found
 
 
 def _fit_labels(name: str, c: float, features: Any, gold: NDArray[np.bool_]) -> Weights:

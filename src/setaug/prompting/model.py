@@ -95,7 +95,7 @@ class PromptedSetModel(SetEstimator):
         Seed for sampling, if the server supports it.
     max_tokens
         Maximum number of tokens in an answer.
-    constrain
+    constrained
         Whether to constrain the answers to sets. The server must be ``setaug serve``, or vLLM or ``transformers serve``
         with setaug's constraint; the first prediction checks it.
     skip_refused
@@ -145,7 +145,7 @@ class PromptedSetModel(SetEstimator):
         temperature: float | None = None,
         seed: int = 0,
         max_tokens: int = 256,
-        constrain: bool = False,
+        constrained: bool = False,
         skip_refused: bool = False,
         endpoint: Endpoint | None = None,
     ) -> None:
@@ -165,7 +165,7 @@ class PromptedSetModel(SetEstimator):
         self.temperature = temperature
         self.seed = seed
         self.max_tokens = max_tokens
-        self.constrain = constrain
+        self.constrained = constrained
         self.skip_refused = skip_refused
         self.endpoint = endpoint or Endpoint()
 
@@ -248,7 +248,7 @@ class PromptedSetModel(SetEstimator):
             "temperature": temperature,
             "max_tokens": self.max_tokens,
             **({"seed": self.seed} if self.samples else {}),
-            **({"vllm_xargs": self._sets.parameters()} if self.constrain else {}),
+            **({"vllm_xargs": self._sets.parameters()} if self.constrained else {}),
             **self.endpoint.request,
         }
         return {name: value for name, value in body.items() if value is not None}
@@ -335,7 +335,7 @@ class PromptedSetModel(SetEstimator):
                 progress("asking", n_done, len(requests))
 
         try:
-            if self.constrain and n_done < len(requests):
+            if self.constrained and n_done < len(requests):
                 write = negotiate_sets(self.endpoint, requests[0].make_body(), tell)
                 requests = [replace(one, make_body=partial(_written, write, one.make_body)) for one in requests]
             ask(requests, log, self.endpoint, refusals=refusals, done=count, tell=tell)

@@ -19,8 +19,7 @@ from setaug.serving.completer import Answers, Ask
 from setaug.web.batching import Predictor
 from setaug.web.bodies import address_of
 from setaug.web.limits import Limits, Refusal
-from setaug.web.replies import reply
-from setaug.web.schemas import Text
+from setaug.web.schemas import Text, reply
 
 Value = Text | int | float
 """A parameter of a request."""

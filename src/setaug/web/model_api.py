@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from setaug.web.batching import Predictor
 from setaug.web.bodies import address_of
 from setaug.web.limits import Limits, Refusal
-from setaug.web.replies import reply
-from setaug.web.schemas import Predictions, Text, problems
+from setaug.web.schemas import Predictions, Text, problems, reply
 
 
 class PredictQuestion(BaseModel):

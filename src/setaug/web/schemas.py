@@ -1,8 +1,10 @@
-"""Schemas of requests and responses, for the API description. Responses are written without these classes."""
+"""Schemas of requests and responses, for the API description. Responses are written by `reply`, without them."""
 
 import re
 from typing import Annotated, Any, Literal
 
+import orjson
+from fastapi import Response
 from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic_core import PydanticCustomError
 
@@ -164,3 +166,8 @@ class Predictions(BaseModel):
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the descriptions of the errors of a request."""
     return {status: {"model": Problem} for status in sorted({401, 403, 408, 413, 415, 422, *statuses})}
+
+
+def reply(content: Any) -> Response:
+    """Return content, which may have numbers of numpy, as a JSON response."""
+    return Response(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), media_type="application/json")

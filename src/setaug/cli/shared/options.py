@@ -4,7 +4,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,12 @@ from setaug.settings import Endpoint
 from setaug.terminal import tell
 
 if TYPE_CHECKING:
+    from setaug.augmenter import SetAugmenter
     from setaug.examples import Columns, Example, Skipped
 
 
 _SERVER = {"max_retries": "retries"}
+_AUGMENTER = {"n_orders": "orders", "with_size": "size", "random_state": "seed"}
 
 
 class UsageError(SetAugError):
@@ -224,6 +226,15 @@ def write_html(page: str, path: str) -> None:
         stream.write(page.encode())
     if path != "-":
         tell(f"wrote {path}; open it in a browser")
+
+
+def make_augmenter(options: argparse.Namespace, **changes: Any) -> "SetAugmenter":
+    """Return an augmenter with the parameters that the command has options for, and with these changes."""
+    from setaug.augmenter import SetAugmenter
+
+    names = {field.name: _AUGMENTER.get(field.name, field.name) for field in fields(SetAugmenter)}
+    given = {name: getattr(options, option) for name, option in names.items() if hasattr(options, option)}
+    return SetAugmenter(**{**given, **changes}).check()
 
 
 def columns_of(options: argparse.Namespace, remembered: "Columns | None" = None) -> "Columns":

@@ -11,8 +11,7 @@ import orjson
 from numpy.typing import NDArray
 
 from setaug import examples
-from setaug.engines.fast.loops import load_scan
-from setaug.engines.fast.plain_scan import ACCEPTED, DECLINED, REFUSED, VALID
+from setaug.engines.fast.plain_scan import ACCEPTED, DECLINED, REFUSED, VALID, load_scan
 from setaug.errors import DataError, FileError
 from setaug.examples import Columns, Skipped, parse_json_row, read_rows, shown, too_long
 from setaug.orders.arrays import freeze

@@ -8,7 +8,7 @@ import orjson
 from numpy.typing import NDArray
 
 from setaug.engines.fast.blocks import Block
-from setaug.engines.fast.loops import load_scan
+from setaug.engines.fast.plain_scan import load_scan
 from setaug.errors import FileError
 from setaug.forms.form import WrittenForm
 from setaug.orders.arrays import SetBatch

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from setaug.augmenter import PairFormat, SetAugmenter
 from setaug.engines.fast.blocks import Block
 from setaug.engines.fast.label_table import LabelTable
-from setaug.engines.fast.loops import load_scan
+from setaug.engines.fast.plain_scan import load_scan
 from setaug.forms.form import WrittenForm
 from setaug.orders.arrays import Ints, SetBatch, freeze
 from setaug.orders.orderings import OrderBatch, Ordering

@@ -5,8 +5,11 @@ parser decides whether it is valid; then only the positions of its fields are le
 """
 
 import re
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import pairwise
+from types import ModuleType
 
 import numpy as np
 import orjson
@@ -27,6 +30,11 @@ _NEXT = re.compile(rb"[ \t\r]*([,}])")
 
 Bytes = NDArray[np.uint8]
 Spans = NDArray[np.int32]
+
+
+def load_scan(is_plain: bool) -> ModuleType:
+    """Return this module, or the one with the compiled loops; both return the same results."""
+    return sys.modules[__name__] if is_plain else import_module("setaug.engines.fast.json_scan")
 
 
 def last_line_end(block: Bytes, size: int) -> int:

@@ -1,10 +1,10 @@
 """Statistics of stored outputs: the most frequent label, and ill-formed labels (section 4.3)."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from setaug.datasets import Dataset
 from setaug.examples import Example
+from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 
 OUTPUT_SCORES = ("commonest_first", "commonest", "ill_formed")
@@ -20,8 +20,8 @@ def commonest_label(examples: Iterable[Example]) -> str:
     'joy'
 
     """
-    counts = Counter(label for example in examples for label in example.labels)
-    return min(counts, key=lambda label: (-counts[label], label))
+    ((label, _),) = LabelStatistics().update(example.labels for example in examples).most_common(1)
+    return label
 
 
 def score_outputs(predictions: Sequence[Prediction], dataset: Dataset) -> dict[str, float | None]:

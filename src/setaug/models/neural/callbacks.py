@@ -122,7 +122,7 @@ class SetMetricsCallback(TrainerCallback):
         How sets are written, as for the training pairs.
     labels
         The known labels; others are counted as unknown.
-    constrain
+    constrained
         Whether the model can write only sets (`SetConstraint`), of known labels where `labels` are given.
     sizes
         How many labels a set may have, where it is constrained; see `SetConstraint`.
@@ -147,7 +147,7 @@ class SetMetricsCallback(TrainerCallback):
         system: str | None = None,
         codec: SetCodec | None = None,
         labels: Iterable[str] | None = None,
-        constrain: bool = False,
+        constrained: bool = False,
         sizes: SupportsIndex | Iterable[int] | None = None,
         batch_size: int = 16,
         max_new_tokens: int = 128,
@@ -166,7 +166,7 @@ class SetMetricsCallback(TrainerCallback):
         self._format = PairFormat(is_chat=self._is_chat, system=system)
         self._codec = codec or SetCodec()
         self._labels = None if labels is None else list(dict.fromkeys(labels))
-        self._is_constrained = constrain
+        self._is_constrained = constrained
         self._sizes = sizes
         self._batch_size = batch_size
         self._max_new_tokens = max_new_tokens

@@ -1,9 +1,9 @@
 """The paper's MULTI-LABEL baseline: score each label independently, and choose a set from the probabilities."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from setaug.augmenter import SetAugmenter
 from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
-from setaug.decoding.scored import changed, check_scored, predict_scored, ways_of
-from setaug.examples import Data, Example, make_texts
-from setaug.models.companion import hits_of
+from setaug.decoding.scored import check_scored, ways_of
+from setaug.estimator import LabelScorer
+from setaug.examples import Example
+from setaug.metrics.indicators import hits_of
 from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, cut, evaluating, on_device, pad_inputs
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.neural.scratch import SHAPES, scratch_classifier, train_tokenizer
-from setaug.predictions import Prediction
-from setaug.settings import Decoding, Progress, TrainingSettings
-from setaug.tables import as_rows
+from setaug.settings import Progress, TrainingSettings
 from setaug.vocabulary import known_labels
 
 
@@ -63,7 +62,7 @@ class Scorer:
         return found
 
 
-class SetClassifier(SetModel):
+class SetClassifier(LabelScorer, SetModel):
     """An encoder or an encoder-decoder with a classification head for each label.
 
     Parameters
@@ -154,50 +153,15 @@ class SetClassifier(SetModel):
         self.rule_, f1 = Rule.fit(self.calibration_(found), None, hits, n_true, **options)
         return f1
 
-    def predict_proba(self, data: Iterable[str] | Data, *, progress: Progress | None = None) -> NDArray[np.float64]:
-        """Return the probability of each label (columns, as in ``classes_``) for each text (rows)."""
-        self._check_fitted()
-        texts, _ = make_texts(data, self.columns_)
-        return np.asarray(self._find(texts, progress).labels, np.float64)
-
     def _find(self, texts: Sequence[str], progress: Progress | None) -> LabelProbabilities:
         return LabelProbabilities(self.calibration_(self.network_.probabilities(texts, self.batch_size, progress)))
-
-    def predict(
-        self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
-    ) -> list[Prediction]:
-        """Predict the set of each text.
-
-        Parameters
-        ----------
-        changes
-            What is asked for in this call: ``choose``, with a ``threshold`` or a ``k``; ``size_is``, ``min_size`` and
-            ``max_size``. For ``choose="oracle-k"`` the data must be examples with their labels.
-
-        """
-        self._check_fitted()
-        asked = changed(Decoding(choose=self.choose), changes, of="a classifier")
-        check_scored(asked.choose)
-        items: Any = data if isinstance(data, str) else list(as_rows(data))
-        options: Any = {"rule": self.rule_, "labels": self.labels_, "columns": self.columns_}
-        return predict_scored(self._find, items, asked, **options, progress=progress)
 
     def _learnt(self) -> dict[str, Any]:
         return {"rule": self.rule_.to_dict(), "calibration": self.calibration_.to_list()}
 
-    @classmethod
-    def _from_settings(cls, settings: dict[str, Any]) -> Self:
-        if "rule" in settings:  # written when a classifier had a rule of its own
-            settings = {"choose" if name == "rule" else name: value for name, value in settings.items()}
-        return super()._from_settings(settings)
-
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
-        if "rule" in card:
-            self.rule_ = Rule.from_dict(card["rule"])
-            self.calibration_ = LogisticCalibration.from_list(card["calibration"])
-        else:
-            self.rule_ = Rule(way="threshold", threshold=card["threshold"], k=card["top_k"], least=0)
-            self.calibration_ = LogisticCalibration()
+        self.rule_ = Rule.from_dict(card["rule"])
+        self.calibration_ = LogisticCalibration.from_list(card["calibration"])
         model, tokenizer = load_saved_classifier(str(folder))
         self.network_ = Scorer(model, tokenizer, list(card["labels"]), self.template, self.training.max_source_length)
 

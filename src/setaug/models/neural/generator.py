@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,13 +12,13 @@ from numpy.typing import NDArray
 
 from setaug.analysis.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, Mixture
 from setaug.decoding.samples import Calibration, predict_by_vote, probability_matrix
-from setaug.decoding.scored import changed, predict_scored
+from setaug.decoding.scored import changed, predict_mixed
 from setaug.errors import DataError
 from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
-from setaug.models.companion import COMPANION, companion_probabilities, fit_companion, hits_of
+from setaug.metrics.indicators import hits_of
+from setaug.models.companion import COMPANION, companion_probabilities, fit_companion
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, make_score, new_writer, scorable
 from setaug.models.tfidf import TfidfClassifier
@@ -25,7 +26,6 @@ from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 from setaug.registry import DEFAULT_ORDERING
 from setaug.settings import DRAWN, Decoding, Progress, TrainingSettings, check_whole
-from setaug.tables import as_rows
 from setaug.vocabulary import check_vocabulary, known_labels
 
 MAX_JUDGES = 300
@@ -210,10 +210,11 @@ class SetGenerator(SetModel):
         """
         self._check_fitted()
         decoding = self._change(changes)
-        items: Any = data if isinstance(data, str) else list(as_rows(data))
         if not decoding.samples and self._takes_probabilities(decoding):
-            return self._predict_by_probabilities(items, decoding, progress)
-        texts, ids = make_texts(items, self.columns_)
+            options: Any = {"labels": list(self.classes_), "columns": self.columns_, "largest": self.largest_}
+            find = partial(self._probabilities, decoding=decoding)
+            return predict_mixed(find, data, decoding, mixture=self.mixture_, **options, progress=progress)
+        texts, ids = make_texts(data, self.columns_)
         if decoding.samples:
             return self._predict_by_samples(texts, ids, decoding, progress)
         written = self.network_.write(texts, decoding, progress=progress)
@@ -236,7 +237,9 @@ class SetGenerator(SetModel):
             )
         return True
 
-    def _probabilities(self, texts: Sequence[str], decoding: Decoding, progress: Progress | None) -> LabelProbabilities:
+    def _probabilities(
+        self, texts: Sequence[str], progress: Progress | None, *, decoding: Decoding
+    ) -> LabelProbabilities:
         """Return the probability of each label and size, of this model and its companion together."""
         members = [self.network_.probabilities(texts, decoding, n_each=DRAWS, progress=progress)]
         if self.mixture_ is None:
@@ -244,19 +247,6 @@ class SetGenerator(SetModel):
         if self.companion_ is not None and self._uses_companion:
             members.append(companion_probabilities(self.companion_, texts, list(self.classes_)))
         return self.mixture_.combine(members)
-
-    def _predict_by_probabilities(self, items: Any, decoding: Decoding, progress: Progress | None) -> list[Prediction]:
-        rule = replace(Rule() if self.mixture_ is None else self.mixture_.rule, largest=self.largest_)
-        found = predict_scored(
-            lambda texts, told: self._probabilities(texts, decoding, told),
-            items,
-            decoding,
-            rule=rule,
-            labels=list(self.classes_),
-            columns=self.columns_,
-            progress=progress,
-        )
-        return [replace(one, repeated=(), unknown=(), malformed=()) for one in found]
 
     def _predict_by_samples(
         self, texts: Sequence[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
@@ -304,7 +294,7 @@ class SetGenerator(SetModel):
         if not self.network_.can_sum(decoding):
             raise ValueError("these settings give no label probabilities; pass samples=16, for example.")
         texts, _ = make_texts(data, self.columns_)
-        return self._probabilities(texts, decoding, None)
+        return self._probabilities(texts, None, decoding=decoding)
 
     def calibrate(
         self,

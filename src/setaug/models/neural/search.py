@@ -6,25 +6,24 @@ label, and dev data calibrate it.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from setaug.augmenter import SetAugmenter
 from setaug.codec import SetCodec, repeats
-from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, Mixture
-from setaug.decoding.scored import ASKED, changed, predict_scored, ways_of
+from setaug.decoding.scored import ASKED, changed, predict_mixed, ways_of
 from setaug.examples import Data, Example, make_texts
-from setaug.models.companion import hits_of
+from setaug.metrics.indicators import hits_of
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, new_writer
 from setaug.predictions import Prediction
 from setaug.settings import Decoding, Progress, TrainingSettings
-from setaug.tables import as_rows
 from setaug.vocabulary import check_vocabulary, known_labels
 
 
@@ -140,23 +139,14 @@ class SetSearch(SetModel):
         """
         self._check_fitted()
         asked = self._change(changes)
-        items: Any = data if isinstance(data, str) else list(as_rows(data))
         if asked.choose == "written" or (asked.choose == "best" and not (self.mixture_ and self._can_sum(asked))):
             if sizes := [name for name in ("size_is", "min_size", "max_size") if name in changes]:
                 raise ValueError(f"{sizes[0]} needs label probabilities; give choose='expected-f1', say.")
-            return self._search(items, asked, progress)
+            return self._search(data, asked, progress)
         self._check_sums(asked)
-        rule = replace(Rule() if self.mixture_ is None else self.mixture_.rule, largest=self.largest_)
-        found = predict_scored(
-            lambda texts, told: self._mixed(texts, asked, told),
-            items,
-            asked,
-            rule=rule,
-            labels=list(self.classes_),
-            columns=self.columns_,
-            progress=progress,
-        )
-        return [replace(one, repeated=(), unknown=(), malformed=()) for one in found]
+        options: Any = {"labels": list(self.classes_), "columns": self.columns_, "largest": self.largest_}
+        find = partial(self._mixed, asked=asked)
+        return predict_mixed(find, data, asked, mixture=self.mixture_, **options, progress=progress)
 
     def _change(self, changes: dict[str, Any]) -> Decoding:
         return changed(self._decoding(), changes, of="set search", names=(*ASKED, "constrained", "batch_size"))
@@ -167,10 +157,10 @@ class SetSearch(SetModel):
                 f"choose={asked.choose!r} needs probabilities of all labels: a closed vocabulary and the constraint."
             )
 
-    def _search(self, items: Any, asked: Decoding, progress: Progress | None) -> list[Prediction]:
+    def _search(self, data: Any, asked: Decoding, progress: Progress | None) -> list[Prediction]:
         """Return the different labels that a beam search finds, the best first."""
         beam = max(self.largest_, 1)
-        texts, keys = make_texts(items, self.columns_)
+        texts, keys = make_texts(data, self.columns_)
         way = replace(asked, name="beam", n_beams=beam, size_is=1 if asked.constrained else None)
         found = self.network_.write(texts, way, n_each=beam, progress=progress)
         return [_unite(ones, key) for ones, key in zip(found, keys, strict=True)]
@@ -181,7 +171,7 @@ class SetSearch(SetModel):
         mean_size = sum(count for _, count in self.statistics_.most_common()) / self.statistics_.n_sets
         return LabelProbabilities(np.minimum(shares * mean_size, 1.0))
 
-    def _mixed(self, texts: Sequence[str], asked: Decoding, progress: Progress | None) -> LabelProbabilities:
+    def _mixed(self, texts: Sequence[str], progress: Progress | None, *, asked: Decoding) -> LabelProbabilities:
         found = self._probabilities(texts, asked, progress)
         return found if self.mixture_ is None else self.mixture_.combine([found])
 
@@ -191,19 +181,11 @@ class SetSearch(SetModel):
         asked = self._change({"choose": "expected-f1", **changes})
         self._check_sums(asked)
         texts, _ = make_texts(data, self.columns_)
-        return np.asarray(self._mixed(texts, asked, None).labels, np.float64)
+        return np.asarray(self._mixed(texts, None, asked=asked).labels, np.float64)
 
     def _learnt(self) -> dict[str, Any]:
         mixture = None if self.mixture_ is None else self.mixture_.to_dict()
         return {"max_label_tokens": self.network_.max_label_tokens, "mixture": mixture}
-
-    @classmethod
-    def _from_settings(cls, settings: dict[str, Any]) -> Self:
-        if "augmenter" in settings:  # written when set search still had the parameters of a generator
-            codec = asdict(SetAugmenter(**settings["augmenter"]).codec)
-            parts = {**settings["augmenter"], **settings["decoding"], **settings, "codec": codec}
-            settings = {name: parts[name] for name in cls().get_params(deep=False) if name in parts}
-        return super()._from_settings(settings)
 
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
         self.network_ = load_writer(folder, card, **self._written)

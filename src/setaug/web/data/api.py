@@ -1,7 +1,7 @@
 """The API of datasets: statistics, the label graph, orders of a set, examples, training pairs."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -33,36 +33,27 @@ MinRatio = Annotated[
 Seed = Annotated[int, Query(ge=0, lt=2**62)]
 
 
-def _known_ordering(name: str) -> str:
-    registry.check_choice("ordering", name, registry.ORDERINGS)
-    return name
+def _one_of(what: str, choices: Collection[str]) -> AfterValidator:
+    def check(name: str) -> str:
+        registry.check_choice(what, name, choices)
+        return name
 
-
-def _known_format(name: str) -> str:
-    registry.check_choice("format", name, PAGE_FORMATS)
-    return name
+    return AfterValidator(check)
 
 
 PAGE_FORMATS = tuple(name for name in registry.PAIR_FORMATS if name != "columns")
-FormatName = Annotated[str, AfterValidator(_known_format), Query(json_schema_extra={"enum": list(PAGE_FORMATS)})]
+FormatName = Annotated[str, _one_of("format", PAGE_FORMATS), Query(json_schema_extra={"enum": list(PAGE_FORMATS)})]
 OrderingName = Annotated[
     str,
-    AfterValidator(_known_ordering),
+    _one_of("ordering", registry.ORDERINGS),
     Query(
         description=registry.describe(registry.ORDERINGS, default=registry.DEFAULT_ORDERING),
         json_schema_extra={"enum": list(registry.ORDERINGS)},
     ),
 ]
-
-
-def _known_form(name: str) -> str:
-    registry.check_choice("written_as", name, registry.FORMS)
-    return name
-
-
 FormName = Annotated[
     str,
-    AfterValidator(_known_form),
+    _one_of("written_as", registry.FORMS),
     Field(
         description=registry.describe(registry.FORMS, default=registry.DEFAULT_FORM),
         json_schema_extra={"enum": list(registry.FORMS)},
