@@ -182,7 +182,7 @@ def _state(scores: Mapping[str, OrderingScore], helps: Sequence[str], chosen: Ca
             return f"Order helps: {name} orders need {measured}{others}"
         default = told_difference(scores[DEFAULT_ORDERING])
         return (
-            f"The default order does not help: {DEFAULT_ORDERING} orders need {default}. "
+            f"The default order does not clearly help: {DEFAULT_ORDERING} orders need {default}. "
             f"Another order helps: {name} orders need {measured}{others}"
         )
     if chosen is not None:

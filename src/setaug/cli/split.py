@@ -24,12 +24,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", required=True, metavar="FOLDER", help="folder for train.jsonl, dev.jsonl and test.jsonl"
     )
     parser.add_argument(
-        "--dev", dest="n_dev", type=float, default=0.1, metavar="N", help="fraction or number of dev rows [0.1]"
+        "--dev", dest="n_dev", type=_part, default=0.1, metavar="N", help="fraction or number of dev rows [0.1]"
     )
     parser.add_argument(
-        "--test", dest="n_test", type=float, default=0.1, metavar="N", help="fraction or number of test rows [0.1]"
+        "--test", dest="n_test", type=_part, default=0.1, metavar="N", help="fraction or number of test rows [0.1]"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed [0]")
+
+
+def _part(text: str) -> float:
+    value = float(text)
+    if value >= 1 and not text.strip().isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a fraction below 1 or a number of rows, got {text}")
+    return value
 
 
 def run(options: argparse.Namespace) -> None:
@@ -48,6 +55,9 @@ def run(options: argparse.Namespace) -> None:
             skip_bad=options.skip_bad,
         )
     tell(", ".join(f"{options.output.rstrip('/')}/{name}.jsonl: {n:,} rows" for name, n in report.n_rows.items()))
+    for name, wanted in (("dev", options.n_dev), ("test", options.n_test)):
+        if wanted and not report.n_rows.get(name):
+            tell(f"warning: no {name} rows: too few different texts for --{name} {wanted:g}")
     if report.n_repeated:
         tell(f"{counted(report.n_repeated, 'row')} with duplicate texts, kept in the same file")
     if report.n_unseen:

@@ -140,7 +140,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
     from setaug.models.neural.training.processes import disconnect, is_main_process
-    from setaug.vocabulary import joined_label
+    from setaug.vocabulary import joined_label, unwarned_of_joined
 
     if options.save_config is not None:
         save_config(options)
@@ -158,12 +158,14 @@ def run(options: argparse.Namespace) -> None:
     if is_main_process():
         labels = dict.fromkeys(label for example in train for label in example.labels)
         _say(*joined_lines(joined_label(labels)), *skipped_lines(skipped))
+        if options.resume and not Path(options.output).exists():
+            _say(f"there is no run in {options.output} to resume; training starts from the beginning")
     best = []
     for seed in seeds:
         model = _make_model(options, seed)
         folder = Path(options.output) / f"seed-{seed}" if options.seeds is not None else Path(options.output)
         bar = progress_bar("loading the model") if is_main_process() else nullcontext()
-        with bar as progress, checking_options():
+        with bar as progress, checking_options(), unwarned_of_joined():
             model.fit(
                 train,
                 columns=columns_of(options),

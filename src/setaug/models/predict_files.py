@@ -162,7 +162,7 @@ class _Moved(Skipped):
 def _moved(error: DataError, partition: Partition) -> DataError:
     """Return an error with its line in the whole file."""
     line = None if error.line is None else error.line + partition.lines_before()
-    return DataError(error.problem, source=error.source, line=line)
+    return error.located(source=error.source, line=line)
 
 
 def _has_times(fields: Mapping[str, Any]) -> bool:

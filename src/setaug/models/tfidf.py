@@ -25,12 +25,13 @@ from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
 from setaug.decoding.scored import changed, check_scored, predict_scored, ways_of
 from setaug.errors import DataError, ModelError, SetAugError
 from setaug.estimator import SetEstimator
-from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples, make_texts
+from setaug.examples import Columns, Data, Example, LabelSets, check_labels, checked_columns, make_examples, make_texts
 from setaug.metrics import index_labels, indicator_matrix
 from setaug.predictions import Prediction
 from setaug.registry import check_choice
 from setaug.settings import Decoding, Progress, check_whole
 from setaug.tables import as_rows
+from setaug.vocabulary import warn_of_joined
 
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
     "svm": lambda c: LinearSVC(C=c, random_state=0),
@@ -134,7 +135,7 @@ class TfidfClassifier(SetEstimator):
 
         """
         self._check()
-        self.columns_ = columns or Columns()
+        self.columns_ = checked_columns(columns)
         examples = make_examples(data, labels, self.columns_)
         judges = make_examples(dev, None, self.columns_) if dev is not None else examples
         if not examples:
@@ -145,6 +146,7 @@ class TfidfClassifier(SetEstimator):
         if not places:
             raise DataError("no training example has a label.")
         self.labels_ = list(places)
+        warn_of_joined(self.labels_)
         self.largest_ = max(len(example.labels) for example in examples)
         self.least_ = min(1, *(len(example.labels) for example in examples))
         texts = [example.text for example in examples]
