@@ -530,7 +530,7 @@ def parse_json_row(line: bytes) -> dict[str, Any]:
             raise DataError(
                 f"invalid UTF-8, byte {line[at]:#04x} at column {at + 1}: {around!r}; convert the file to UTF-8."
             ) from None
-        hint = f"{_ONE_PER_LINE}: " if line.strip() in (b"[", b"{", b"[{") else ""
+        hint = f"{_ONE_PER_LINE}: " if line.strip() in (b"[", b"[{") else ""
         raise DataError(f"not valid JSON, {error.msg} at column {error.colno}: {hint}{_excerpt(line)}") from None
     if not isinstance(row, dict):
         hint = f"; {_ONE_PER_LINE}" if isinstance(row, list) else ""
