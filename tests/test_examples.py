@@ -415,8 +415,8 @@ def test_a_message_is_one_short_line_whatever_the_row_holds(problem, row):
         (b"txt,labels\na,x\n", 'column "text" is missing; the header has "txt", "labels".'),
         (
             b"text;labels\na;x\n",
-            'column "text" is missing; the header has "text;labels"; columns must be separated by commas in .csv and by '
-            "tabs in .tsv files, not by ';'.",
+            'column "text" is missing; the header has "text;labels"; '
+            "columns must be separated by commas in .csv and by tabs in .tsv files, not by ';'.",
         ),
         (b"text\na\n", 'column "labels" is missing; the header has "text".'),
     ],

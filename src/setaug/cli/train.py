@@ -250,9 +250,7 @@ def _report(model: "SetModel", folder: Path) -> None:
     elif not model.dev_:
         lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
         if model.kind == "generator":
-            lines.append(
-                "setaug predict returns the sets that the model writes; --choose expected-f1 uses probabilities"
-            )
+            lines.append("predict returns the sets that the model writes; --choose expected-f1 uses probabilities")
     counts = {
         "texts_cut_off": "texts were truncated at --max-source-length",
         "left_out_targets_too_long": "examples were skipped: their labels need more than --max-target-length tokens",

@@ -102,7 +102,11 @@ class PredictJob:
     def _cell(self, labels: list[str]) -> str:
         delimiter = self.columns.delimiter
         for label in labels:
-            if delimiter in label or label != label.strip():
+            if label != label.strip():
+                raise FileError(
+                    f"the label {shown(label)} would lose its white space in a cell; write .jsonl or .parquet."
+                )
+            if delimiter in label:
                 raise FileError(
                     f"the label {shown(label)} does not fit into a cell with the delimiter {delimiter!r};"
                     " write .jsonl or .parquet, or choose another delimiter."
