@@ -116,17 +116,6 @@ def test_a_split_without_dev_rows_is_told(capfd: pytest.CaptureFixture[str]) -> 
     assert "warning: no test rows: too few different texts for --test 0.1\n" in said
 
 
-@pytest.mark.parametrize("value", ["1.0", "2.5", "-1", "many"])
-def test_a_part_is_a_fraction_or_a_number_of_rows(value: str, capfd: pytest.CaptureFixture[str]) -> None:
-    try:
-        code = main(["split", "few.jsonl", "-o", "parts", f"--dev={value}"])
-    except SystemExit as stop:
-        code = int(str(stop.code))
-    assert code == 2
-    assert value in capfd.readouterr().err.splitlines()[-1]
-    assert not Path("parts").exists()
-
-
 def test_data_without_labels_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     Path("empty.jsonl").write_text('{"text": "a", "labels": []}\n' * 20)
     assert main(["inspect", "empty.jsonl", "--no-diagnosis"]) == 0
