@@ -108,6 +108,29 @@ def test_a_mistake_is_told_with_what_to_do(command: str, capfd: pytest.CaptureFi
     assert not Path("out.jsonl").exists()
 
 
+def test_a_run_without_dev_data_or_without_a_checkpoint_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "few.jsonl", "--model", "tiny", "--epochs", "1", "--resume", "-o", "run"]) == 0
+    said = capfd.readouterr().err
+    assert "there is no run in run to resume; training starts from the beginning\n" in said
+    assert "no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept\n" in said
+    assert "predict returns the sets that the model writes; --choose expected-f1 uses probabilities\n" in said
+    assert main(["predict", "run", "few.jsonl", "-o", "out.jsonl"]) == 0
+    assert "probabilities" not in Path("out.jsonl").read_text()
+    assert main(["predict", "run", "few.jsonl", "-o", "scored.jsonl", "--choose", "expected-f1"]) == 0
+    assert "probabilities" in Path("scored.jsonl").read_text()
+
+
+def test_a_name_that_is_nearly_right_is_suggested(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("there is no such model")
+
+    monkeypatch.setattr("transformers.AutoConfig.from_pretrained", fail)
+    assert main(["train", "few.jsonl", "--model", "tinny", "-o", "run"]) == 2
+    assert capfd.readouterr().err.endswith("cannot load tinny: there is no such model. Did you mean tiny?\n")
+
+
 def test_a_split_without_dev_rows_is_told(capfd: pytest.CaptureFixture[str]) -> None:
     write_examples(Path("one.jsonl"), sample_examples(1))
     assert main(["split", "one.jsonl", "-o", "parts"]) == 0
