@@ -229,7 +229,7 @@ LONG = "x" * 1000
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (b"[1, 2]", "must be a JSON object, got [1, 2]."),
+        (b"[1, 2]", "must be a JSON object, got [1, 2]; JSON lines have one object per line, not an array of them."),
         (b"3", "must be a JSON object, got 3."),
         (b"null", "must be a JSON object, got null."),
         (b'"text"', 'must be a JSON object, got "text".'),
@@ -251,7 +251,7 @@ LONG = "x" * 1000
         (b'{"text": "a", "labels": [" \\n"]}', r'"labels" contains an empty or blank label: " \n".'),
         (
             b'{"text": "\xe4", "labels": []}',
-            r"""invalid UTF-8, byte 0xe4 at column 11: b'{"text": "\xe4", "labels": []}'.""",
+            r"""invalid UTF-8, byte 0xe4 at column 11: b'{"text": "\xe4", "labels": []}'; convert the file to UTF-8.""",
         ),
         (f'{{"text": "a", "labels": "{LONG}"}}'.encode(), f'"labels" must be a list of strings, got "{LONG[:56]}....'),
     ],
@@ -284,8 +284,8 @@ def test_broken_json_is_told_with_its_line_and_column(problem, row, column, exce
         (b"a,x;;y", '"labels" contains an empty or blank label: "".'),
         (b"a,x;", '"labels" contains an empty or blank label: "".'),
         (b"a,x,y,z", '4 cells, but the header has 2: "y".'),
-        (b"\xe4,x", r"invalid UTF-8 in b'\xe4'."),
-        (b'"a\n\xff",x', r"invalid UTF-8 in b'a\n\xff'."),
+        (b"\xe4,x", r"invalid UTF-8 in b'\xe4'; convert the file to UTF-8."),
+        (b'"a\n\xff",x', r"invalid UTF-8 in b'a\n\xff'; convert the file to UTF-8."),
     ],
 )
 def test_a_bad_row_of_csv_is_told_with_its_line_and_value(problem, row, message):
@@ -341,7 +341,7 @@ def test_the_lines_that_an_open_quote_swallows_are_named_and_counted(read, probl
 
 
 def test_a_header_that_is_no_utf8_is_told(problem):
-    message = r"line 1 of a.csv: invalid UTF-8 in b'\xe4'."
+    message = r"line 1 of a.csv: invalid UTF-8 in b'\xe4'; convert the file to UTF-8."
     assert problem("a.csv", b"text,labels,\xe4\na,x,y\n") == message
     assert problem("a.csv", b"text,labels,\xe4\na,x,y\n", skipped=Skipped()) == message
 
@@ -413,7 +413,11 @@ def test_a_message_is_one_short_line_whatever_the_row_holds(problem, row):
     ("content", "message"),
     [
         (b"txt,labels\na,x\n", 'column "text" is missing; the header has "txt", "labels".'),
-        (b"text;labels\na;x\n", 'column "text" is missing; the header has "text;labels".'),
+        (
+            b"text;labels\na;x\n",
+            'column "text" is missing; the header has "text;labels"; '
+            "columns must be separated by commas in .csv and by tabs in .tsv files, not by ';'.",
+        ),
         (b"text\na\n", 'column "labels" is missing; the header has "text".'),
     ],
 )
@@ -563,11 +567,13 @@ def test_rows_become_examples():
 
 
 def test_a_bad_row_is_told_with_its_number():
-    with pytest.raises(DataError, match=r'line 2 of the data: "labels" must be a list of strings, got null\.'):
+    with pytest.raises(
+        DataError, match=r'line 2 of the data: "labels" must be a list of strings, got null; an empty set is \[\]\.'
+    ):
         list(as_examples([ROWS[0], {"text": "a", "labels": None}]))
 
 
-@pytest.mark.parametrize("data", [[3], ["text"], [("a", ["x"])], "text"])
+@pytest.mark.parametrize("data", [[3], ["text"], [("a", ["x"])]])
 def test_what_is_neither_example_nor_row_is_refused(data):
     with pytest.raises(TypeError, match=r"expected examples or rows \(mappings\), got "):
         list(as_examples(data))

@@ -20,6 +20,7 @@ from setaug import (
     Example,
     Prediction,
     SetAugmenter,
+    SetGenerator,
     TfidfClassifier,
     compare_sets,
     diagnose,
@@ -169,11 +170,88 @@ def test_the_order_of_a_python_set_does_not_matter(kind: str) -> None:
         ([["x"], [True]], None, 'line 2 of the data: "labels" must be a list of strings, but contains true'),
         ([[0], [2]], Columns(names=["x", "y"]), "contains 2, not one of the 2 class labels"),
         ("xy", None, "expected label sets, got the string 'xy'"),
+        (
+            np.eye(2),
+            Columns(names=["x", "x"]),
+            "an indicator matrix must be distinct, but 'x' is repeated",
+        ),
+        (["x;y", "z"], None, 'got "x;y"; split joined labels first, and put a single label into a list'),
+        ([["x"], None], None, 'line 2 of the data: "labels" must be a list of strings, got null; an empty set is []'),
+        ([[["x"]], []], None, 'but contains ["x"]'),
+        ([[1, 0, 1], [0, 0, 1]], None, "rows of 0 and 1 must be an array"),
     ],
 )
 def test_label_sets_that_cannot_be_read_are_refused(labels: Any, columns: Columns | None, problem: str) -> None:
     with pytest.raises((TypeError, ValueError, DataError), match=re.escape(problem)):
         make_examples(["a", "b"], labels, columns)
+
+
+TEXTS_ONLY = 'line 1 of the data: expected examples or rows (mappings), got "a"; with texts, pass their label sets too'
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (None, "expected texts, examples, rows or a table, got None"),
+        (3, "expected texts, examples, rows or a table, got 3"),
+        ("train.jsonl", "expected examples, rows or a table, got 'train.jsonl'; read a file with read_examples(path)"),
+        (Path("train.jsonl"), "got 'train.jsonl'; read a file with read_examples(path)"),
+        (["a", "b"], TEXTS_ONLY),
+        (pd.DataFrame([["a", "b", ["x"]]], columns=["text", "text", "labels"]), "more than one column 'text'; rename"),
+        (pd.DataFrame({"body": ["a"]}), 'field "text" is missing; the row has "body"'),
+    ],
+)
+def test_data_that_cannot_be_read_is_refused_by_every_function(data: Any, problem: str) -> None:
+    for read in (SetAugmenter().fit, inspect_examples, TfidfClassifier().fit, SetGenerator("tiny").fit):
+        with pytest.raises((TypeError, ValueError, DataError), match=re.escape(problem)):
+            read(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (None, "expected texts, examples, rows or a table, got None"),
+        ("a text", "expected texts, got the string 'a text'; put a single text into a list"),
+        (pd.Series(["a", None]), "line 2 of the data: expected a text or a row (a mapping), got "),
+        (np.array([["a"], ["b"]]), "line 1 of the data: expected a text or a row (a mapping), got array("),
+        ([b"a"], "line 1 of the data: expected a text or a row (a mapping), got b'a'"),
+    ],
+)
+def test_texts_that_cannot_be_read_are_refused(data: Any, problem: str) -> None:
+    model = TfidfClassifier(folds=2, candidates=(("svm", 1.0),)).fit(EXAMPLES)
+    for read in (model.predict, model.predict_proba):
+        with pytest.raises((TypeError, DataError), match=re.escape(problem)):
+            read(data)
+
+
+@pytest.mark.parametrize("columns", [{"text": "body"}, ("body", "tags"), "body"])
+def test_columns_must_be_columns(columns: Any) -> None:
+    for read in (SetAugmenter().fit, TfidfClassifier().fit, inspect_examples, diagnose):
+        with pytest.raises(TypeError, match=re.escape("columns must be Columns(text=..., labels=...), got ")):
+            read(OWN_TABLE, columns=columns)
+    with pytest.raises(TypeError, match="columns must be Columns"):
+        evaluate(SETS, SETS, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("joined", "remedy"),
+    [(",".join, "split(',')"), (repr, "parse them as lists first")],
+)
+def test_joined_labels_are_told_by_every_function_that_reads_labels(joined: Any, remedy: str) -> None:
+    sets = [[joined([*labels, "x"])] for labels in SETS]
+    fast = TfidfClassifier(folds=2, candidates=(("svm", 1.0),))
+    for read in (SetAugmenter().fit, fast.fit, inspect_examples):
+        with pytest.warns(UserWarning, match="most labels look like several labels in one") as said:
+            read(TEXTS, sets)
+        assert len(said) == 1
+        assert remedy in str(said[0].message)
+        assert said[0].filename == __file__
+
+
+def test_settings_must_be_settings() -> None:
+    for name, kind in (("training", "TrainingSettings"), ("decoding", "Decoding"), ("augmenter", "SetAugmenter")):
+        with pytest.raises(TypeError, match=re.escape(f"{name} must be {kind}(...), got {{'epochs': 3}}.")):
+            SetGenerator("tiny", **{name: {"epochs": 3}}).fit(EXAMPLES)
 
 
 def test_numbers_of_an_indicator_list_are_not_taken_for_names() -> None:

@@ -16,6 +16,7 @@ from setaug.orders.edges import EdgeTable, Number, Thresholds
 from setaug.orders.graph import OrderGraph
 from setaug.orders.orderings import Ordering, make_ordering
 from setaug.orders.statistics import LabelStatistics
+from setaug.vocabulary import warn_of_joined
 
 _BATCH = 1024
 """Examples per batch."""
@@ -132,6 +133,7 @@ class SetAugmenter:
         self.statistics_ = LabelStatistics().update(
             example.labels for example in as_examples(data, columns, labels=labels)
         )
+        warn_of_joined(self.statistics_.labels)
         return self
 
     def augment(

@@ -29,20 +29,29 @@ class DataError(SetAugError):
         What is wrong, with the offending value.
     source, line
         File name and line (or row) number, if known.
+    missing
+        If a row lacks the text or the labels: ``text`` or ``labels``. They may have another name.
 
     """
 
-    def __init__(self, problem: str, *, source: str | None = None, line: int | None = None) -> None:
+    def __init__(
+        self, problem: str, *, source: str | None = None, line: int | None = None, missing: str | None = None
+    ) -> None:
         self.problem = problem
         self.source = source
         self.line = line
+        self.missing = missing
         where = "" if line is None else f"line {line}"
         if source is not None:
             where = f"{where} of {source}" if where else source
         super().__init__(f"{where}: {problem}" if where else problem)
 
+    def located(self, *, source: str | None = None, line: int | None = None) -> "DataError":
+        """Return the same error at another place."""
+        return DataError(self.problem, source=source, line=line, missing=self.missing)
+
     def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return partial(type(self), source=self.source, line=self.line), (self.problem,)
+        return partial(type(self), source=self.source, line=self.line, missing=self.missing), (self.problem,)
 
 
 class FileError(SetAugError):

@@ -9,11 +9,11 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from math import isfinite
+from math import isfinite, isnan
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeAlias, TypeVar, cast
@@ -28,6 +28,7 @@ MAX_LINE = 1 << 28
 """Maximum length of a line of a JSONL file (256 MiB): positions in a block of lines are 32-bit integers."""
 _SHOWN = 60
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ONE_PER_LINE = "JSON lines have one object per line, not an array of them"
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 
 
@@ -120,7 +121,7 @@ class Columns:
         """Check a row, and return its example."""
         for name in (self.text, self.labels):
             if name not in row and (self.are_labelled or name != self.labels):
-                raise DataError(_missing(name, row))
+                raise _missing(name, row, "text" if name == self.text else "labels")
         text = row[self.text]
         if not isinstance(text, str):
             raise DataError(f"{shown(self.text)} must be a string, got {shown(text)}.")
@@ -129,8 +130,8 @@ class Columns:
         return Example(text, labels, fields.get("id"), fields)
 
 
-def _missing(name: str, row: Mapping[str, Any]) -> str:
-    return f"field {shown(name)} is missing; the row has {listed(row) or 'no fields'}."
+def _missing(name: str, row: Mapping[str, Any], what: str) -> DataError:
+    return DataError(f"field {shown(name)} is missing; the row has {listed(row) or 'no fields'}.", missing=what)
 
 
 def check_labels(labels: object, name: str) -> tuple[str, ...]:
@@ -214,21 +215,37 @@ def as_examples(data: Any, columns: Columns | None = None, *, labels: LabelSets 
     [Example(text='We won!', labels=('joy', 'pride'), id=None, fields={})]
 
     """
-    columns = columns or Columns()
+    columns = checked_columns(columns)
     if labels is not None:
         yield from _join(data, labels, columns)
         return
+    if isinstance(data, str | Path):
+        raise TypeError(f"expected examples, rows or a table, got {str(data)!r}; read a file with read_examples(path).")
     read = LabelReader.of(data, columns)
     for number, item in enumerate(as_rows(data), 1):
         if isinstance(item, Example):
             yield item
             continue
         if not isinstance(item, Mapping):
-            raise TypeError(f"expected examples or rows (mappings), got {shown(item)}.")
+            raise TypeError(f"line {number} of the data: {_unexpected(item, are_labelled=columns.are_labelled)}")
         try:
             yield columns.example(read.row(item, columns.labels) if columns.are_labelled else item)
         except DataError as error:
-            raise DataError(error.problem, source="the data", line=number) from None
+            raise error.located(source="the data", line=number) from None
+
+
+def checked_columns(columns: Columns | None) -> Columns:
+    """Return the names of columns, by default ``text`` and ``labels``."""
+    if columns is not None and not isinstance(columns, Columns):
+        raise TypeError(f"columns must be Columns(text=..., labels=...), got {columns!r}.")
+    return columns or Columns()
+
+
+def _unexpected(item: object, *, are_labelled: bool) -> str:
+    if not are_labelled:
+        return f"expected a text or a row (a mapping), got {shown(item)}."
+    hint = "; with texts, pass their label sets too, as in fit(texts, label_sets)" if isinstance(item, str) else ""
+    return f"expected examples or rows (mappings), got {shown(item)}{hint}."
 
 
 def make_examples(data: Any, labels: LabelSets | None = None, columns: Columns | None = None) -> list[Example]:
@@ -249,10 +266,10 @@ def _join(data: Any, labels: LabelSets, columns: Columns) -> Iterator[Example]:
 
 def make_texts(data: Any, columns: Columns | None = None) -> tuple[list[str], Sequence[str | int | None]]:
     """Return the texts of texts, or of anything that `as_examples` takes, and their ids."""
-    if isinstance(data, str):
-        raise TypeError(f"expected texts, got the string {data!r}.")
+    if isinstance(data, str | Path):
+        raise TypeError(f"expected texts, got the string {str(data)!r}; put a single text into a list.")
     items = [Example(str(item), ()) if isinstance(item, str) else item for item in as_rows(data)]
-    examples = list(as_examples(items, replace(columns or Columns(), are_labelled=False)))
+    examples = list(as_examples(items, replace(checked_columns(columns), are_labelled=False)))
     return [example.text for example in examples], [example.id for example in examples]
 
 
@@ -265,16 +282,16 @@ def as_sets(data: LabelSets, columns: Columns | None = None) -> Iterator[tuple[s
     [('love', 'joy'), ('joy', 'pride'), ()]
 
     """
-    columns = columns or Columns()
+    columns = checked_columns(columns)
     read = LabelReader.of(data, columns)
     for number, item in enumerate(as_items(data, columns), 1):
         if isinstance(item, Mapping) and columns.labels not in item:
-            raise DataError(_missing(columns.labels, item), source="the data", line=number)
+            raise _missing(columns.labels, item, "labels").located(source="the data", line=number)
         given = item[columns.labels] if isinstance(item, Mapping) else getattr(item, "labels", item)
         try:
             yield read(given, columns.labels)
         except DataError as error:
-            raise DataError(error.problem, source="the data", line=number) from None
+            raise error.located(source="the data", line=number) from None
 
 
 def as_items(data: Any, columns: Columns) -> Iterable[Any]:
@@ -310,16 +327,29 @@ class LabelReader:
 
     def __call__(self, given: Any, column: str) -> tuple[str, ...]:
         """Read a label set."""
-        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        if isinstance(given, str):
+            raise DataError(
+                f"{shown(column)} must be a list of strings, got {shown(given)}; split joined labels first, and put a "
+                "single label into a list."
+            )
+        if given is None or (isinstance(given, float) and isnan(given)):
+            raise DataError(f"{shown(column)} must be a list of strings, got {shown(given)}; an empty set is [].")
+        if isinstance(given, Mapping) or not isinstance(given, Iterable):
             return check_labels(given, column)
         given = given if isinstance(given, Set) else list(given)
-        labels = [self._label(label, column) for label in given]
-        if self._names is not None and len(set(labels)) < len(labels) and not _are_strings(given):
+        if self._are_indicators(given):
             raise DataError(
                 f"{shown(column)} repeats a number: {shown(given)}; rows of 0 and 1 must be an array (numpy, scipy)."
             )
+        labels = [self._label(label, column) for label in given]
         # The order of a Python set varies between runs, and models are trained on the given order.
         return check_labels(sorted(labels) if isinstance(given, Set) and _are_strings(labels) else labels, column)
+
+    def _are_indicators(self, given: Collection[Any]) -> bool:
+        """Return whether labels are rather a row of an indicator matrix: a number is repeated."""
+        if not given or not all(isinstance(label, Real) for label in given) or len(set(given)) == len(given):
+            return False
+        return self._names is not None or all(label in (0, 1) for label in given)
 
     def _label(self, label: Any, column: str) -> Any:
         if isinstance(label, str):
@@ -434,7 +464,7 @@ def read_rows(
             try:
                 made = make(read_row())
             except DataError as error:
-                located = DataError(error.problem, source=name, line=line)
+                located = error.located(source=name, line=line)
                 if skipped is None:
                     raise located from None
                 skipped.add(located, n_rows)
@@ -443,7 +473,7 @@ def read_rows(
     except BROKEN_ARCHIVE as error:
         raise FileError(f"{name} is damaged: {error}.") from None
     except DataError as error:
-        raise DataError(error.problem, source=name, line=error.line) from None
+        raise error.located(source=name, line=error.line) from None
     except FileError as error:
         raise FileError(f"{name}: {error}") from None
 
@@ -497,10 +527,14 @@ def parse_json_row(line: bytes) -> dict[str, Any]:
         except UnicodeDecodeError as undecodable:
             at = undecodable.start
             around = line[max(at - 20, 0) : at + 20]
-            raise DataError(f"invalid UTF-8, byte {line[at]:#04x} at column {at + 1}: {around!r}.") from None
-        raise DataError(f"not valid JSON, {error.msg} at column {error.colno}: {_excerpt(line)}") from None
+            raise DataError(
+                f"invalid UTF-8, byte {line[at]:#04x} at column {at + 1}: {around!r}; convert the file to UTF-8."
+            ) from None
+        hint = f"{_ONE_PER_LINE}: " if line.strip() in (b"[", b"[{") else ""
+        raise DataError(f"not valid JSON, {error.msg} at column {error.colno}: {hint}{_excerpt(line)}") from None
     if not isinstance(row, dict):
-        raise DataError(f"must be a JSON object, got {shown(row)}.")
+        hint = f"; {_ONE_PER_LINE}" if isinstance(row, list) else ""
+        raise DataError(f"must be a JSON object, got {shown(row)}{hint}.")
     return read_valid_row(line) if _LONG_NUMBER.search(line) else row
 
 
@@ -536,7 +570,7 @@ def _delimited_rows(stream: BinaryIO, columns: Columns, carry: Sequence[str], se
         try:
             header = _checked_header(_next_cells(reader), columns, carry)
         except DataError as error:
-            raise DataError(error.problem, line=1) from None
+            raise error.located(line=1) from None
         if header is None:
             return
         start = reader.line_num + 1
@@ -566,9 +600,17 @@ def _checked_header(cells: list[str] | DataError | None, columns: Columns, carry
     _check_utf8(cells)
     for name in (columns.text, columns.labels):
         if name not in cells and (columns.are_labelled or name != columns.labels):
-            raise DataError(f"column {shown(name)} is missing; the header has {listed(cells)}.")
+            raise DataError(_missing_column(name, cells), missing="text" if name == columns.text else "labels")
     _check_once(cells, columns, carry)
     return cells
+
+
+def _missing_column(name: str, cells: list[str]) -> str:
+    problem = f"column {shown(name)} is missing; the header has {listed(cells)}"
+    mark = next((mark for mark in ";\t|," if mark in cells[0]), None) if len(cells) == 1 else None
+    if mark is None:
+        return f"{problem}."
+    return f"{problem}; columns must be separated by commas in .csv and by tabs in .tsv files, not by {mark!r}."
 
 
 def _check_once(names: list[str], columns: Columns, carry: Sequence[str]) -> None:
@@ -581,7 +623,7 @@ def _check_utf8(cells: list[str]) -> None:
     for cell in cells:
         if not cell.isascii() and (found := _SURROGATE.search(cell)):
             around = cell[max(found.start() - 20, 0) : found.start() + 20].encode(errors="surrogateescape")
-            raise DataError(f"invalid UTF-8 in {around!r}.")
+            raise DataError(f"invalid UTF-8 in {around!r}; convert the file to UTF-8.")
 
 
 def _csv_row(header: list[str], cells: list[str] | DataError, columns: Columns) -> Mapping[str, Any]:

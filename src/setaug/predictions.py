@@ -1,12 +1,13 @@
-"""Predicted sets with their evidence; reading and writing them as JSONL."""
+"""Predicted sets with their evidence; reading and writing them."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from setaug.errors import DataError, FileError
-from setaug.examples import check_labels, json_lines, parse_json_row, shown
+from setaug.examples import Columns, check_labels, json_lines, parse_json_row, read_rows, shown
 from setaug.storage import BROKEN_ARCHIVE, display_name, open_input, write_rows
 
 
@@ -119,18 +120,55 @@ def _check_sizes(value: object) -> dict[int, float] | None:
     return {int(size): share for size, share in shares.items()}
 
 
-def read_predictions(path: str | Path) -> Iterator[Prediction]:
-    """Yield the predictions of a JSONL file (also ``.gz``, ``.zst``, or ``-``) one by one."""
+_JSON_CELLS = ("size", "repeated", "unknown", "malformed", "probabilities", "sizes")
+"""The columns of a CSV or TSV file of predictions whose cells are JSON."""
+
+
+def read_predictions(path: str | Path, *, delimiter: str = ";") -> Iterator[Prediction]:
+    """Yield the predictions of a file one by one.
+
+    Parameters
+    ----------
+    path
+        A ``.csv``, ``.tsv`` or ``.parquet`` file of ``setaug predict``; any other file is read as JSON lines (also
+        ``.gz``, ``.zst``, or ``-``).
+    delimiter
+        The separator between two labels in a CSV or TSV cell.
+
+    """
     name = display_name(path)
+    kind = next((kind for kind in ("csv", "tsv", "parquet") if f".{kind}" in Path(name).suffixes[-2:]), "jsonl")
+    if kind != "jsonl":
+        columns = Columns(text="labels", delimiter=delimiter)  # only the labels are required
+        make = _of_cells if kind != "parquet" else _of_values
+        with open_input(path) as stream:
+            yield from read_rows(stream, name, kind, columns, None, make)
+        return
     number = 0
     try:
         with open_input(path) as stream:
             for number, line in json_lines(stream):  # noqa: B007 (used in the error message)
                 yield Prediction.from_dict(parse_json_row(line))
     except DataError as error:
-        raise DataError(error.problem, source=name, line=error.line or number) from None
+        raise error.located(source=name, line=error.line or number) from None
     except BROKEN_ARCHIVE as error:
         raise FileError(f"{name} is damaged: {error}.") from None
+
+
+def _of_cells(row: Mapping[str, Any]) -> Prediction:
+    cells = {name: row[name] for name in ("id", "generation") if row.get(name)}
+    for name in _JSON_CELLS:
+        if row.get(name):
+            try:
+                cells[name] = json.loads(row[name])
+            except ValueError:
+                raise DataError(f"{shown(name)} must be JSON, got {shown(row[name])}.") from None
+    return Prediction.from_dict({"labels": row["labels"], **cells})
+
+
+def _of_values(row: Mapping[str, Any]) -> Prediction:
+    shares = {name: dict(row[name]) for name in ("probabilities", "sizes") if row.get(name) is not None}
+    return Prediction.from_dict({**row, **shares})
 
 
 def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> None:

@@ -1,5 +1,6 @@
 """Rows of tables, and label sets of indicator matrices, of several libraries; none of them is imported."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -17,11 +18,19 @@ def as_rows(data: Any) -> Iterable[Any]:
     if isinstance(data, Mapping):
         return _zipped(data)
     if is_frame(data):
+        if repeated := _repeated(data.columns):
+            raise ValueError(f"the data frame has more than one column {repeated[0]!r}; rename all but one.")
         rows = data.iter_rows(named=True) if hasattr(data, "iter_rows") else data.to_dict("records")
         return rows  # type: ignore[no-any-return]
     if hasattr(data, "column_names") and hasattr(data, "to_pylist"):  # pyarrow
         return data.to_pylist()  # type: ignore[no-any-return]
-    return data  # type: ignore[no-any-return]
+    if not isinstance(data, Iterable):
+        raise TypeError(f"expected texts, examples, rows or a table, got {data!r}.")
+    return data
+
+
+def _repeated(names: Iterable[Any]) -> list[Any]:
+    return [name for name, n in Counter(names).items() if n > 1]
 
 
 def is_frame(data: Any) -> bool:
@@ -72,6 +81,8 @@ def indicated(matrix: Any, names: Sequence[Any] | None) -> list[list[Any]]:
         raise TypeError("an indicator matrix needs column names: pass columns=Columns(names=[...]), or a data frame.")
     if matrix.shape[1] != len(names):
         raise ValueError(f"the indicator matrix has {matrix.shape[1]} columns, but there are {len(names)} names.")
+    if repeated := _repeated(names):
+        raise ValueError(f"the labels of an indicator matrix must be distinct, but {repeated[0]!r} is repeated.")
     if hasattr(matrix, "tocsr"):
         rows = matrix.tocsr(copy=True)
         rows.sum_duplicates()

@@ -1,11 +1,14 @@
 """The vocabulary: the known labels, and matching text to them up to case and white space."""
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 
 from setaug.examples import check_labels
 from setaug.orders.statistics import LabelStatistics
 
+JOINED = "most labels look like several labels in one"
 _SAMPLE = 1000
 """How many labels are looked at to see whether they are joined."""
 
@@ -42,6 +45,30 @@ def joined_label(labels: Iterable[str]) -> tuple[str, str] | None:
         if 2 * len(joined) > len(sample):
             return joined[0], mark
     return None
+
+
+def joined_sentence(joined: tuple[str, str], remedy: str) -> str:
+    """Return the warning about a label that looks like several, with what to do."""
+    label, _ = joined
+    start = label if len(label) <= 60 else label[:60] + "..."
+    return f"{JOINED}, such as {start!r}; {remedy}"
+
+
+def warn_of_joined(labels: Iterable[str]) -> None:
+    """Warn in Python if most labels look like several in one."""
+    if joined := joined_label(labels):
+        remedy = "parse them as lists first, such as with ast.literal_eval"
+        if joined[1] != "[":
+            remedy = f"if these are several labels, split them first, such as with .split({joined[1]!r})"
+        warnings.warn(joined_sentence(joined, remedy), stacklevel=3)
+
+
+@contextmanager
+def unwarned_of_joined() -> Iterator[None]:
+    """Ignore the warning of `warn_of_joined`, where it was given before."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=JOINED)
+        yield
 
 
 def _is_joined(label: str, mark: str) -> bool:

@@ -172,7 +172,8 @@ def test_bad_lines_are_counted_though_nothing_else_is_said(tmp_path: Path, capsy
 
 @pytest.mark.parametrize("command", ["augment", "inspect"])
 @pytest.mark.parametrize(
-    ("cell", "remedy"), [('"joy,love"', "separate them with --delimiter ','"), ("\"['joy', 'love']\"", "not a list")]
+    ("cell", "remedy"),
+    [('"joy,love"', "separate them with --delimiter ','"), ("\"['joy', 'love']\"", "write them as a JSON list")],
 )
 def test_labels_that_look_joined_are_warned_of(
     command: str, cell: str, remedy: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -221,6 +222,21 @@ def test_the_suffix_decides_what_is_written_and_fields_are_carried(folder: Path,
     assert first.startswith(f"{DEV[0].id},{DEV[0].text},")
     assert main(["predict", str(generator_folder), "dev.jsonl", "-o", "out.jsonl", "-q", "--carry", "text"]) == 0
     assert json.loads((folder / "out.jsonl").read_text().splitlines()[0])["text"] == DEV[0].text
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv.gz", "parquet"])
+def test_predictions_are_read_in_every_format_that_is_written(
+    suffix: str, folder: Path, generator_folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    scores = []
+    for name in ("out.jsonl", f"out.{suffix}"):
+        assert main(["predict", str(generator_folder), "dev.jsonl", "-o", name, "-q"]) == 0
+        capfd.readouterr()
+        assert main(["evaluate", name, "dev.jsonl", "--json"]) == 0
+        scores.append(capfd.readouterr().out)
+    assert scores[0] == scores[1]
+    written, read = (list(read_predictions(name)) for name in ("out.jsonl", f"out.{suffix}"))
+    assert [replace(one, id=str(one.id)) for one in read] == [replace(one, id=str(one.id)) for one in written]
 
 
 def test_field_names_are_given_once(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

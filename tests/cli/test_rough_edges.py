@@ -77,9 +77,82 @@ def test_a_disk_that_is_full_while_training(kilobytes: int) -> None:
     assert not Path("run/setaug.json").exists()
 
 
+MISTAKES = {
+    "inspect few.jsonl --text-field body": "If it has another name, pass --text-field.",
+    "inspect few.jsonl --labels-field tags": "If it has another name, pass --labels-field.",
+    "inspect semicolons.csv": "columns must be separated by commas in .csv and by tabs in .tsv files, not by ';'.",
+    "inspect latin.csv": "invalid UTF-8 in b'caf\\xe9'; convert the file to UTF-8.",
+    "inspect latin.jsonl": "convert the file to UTF-8.",
+    "inspect array.json": "JSON lines have one object per line, not an array of them.",
+    "inspect pretty.json": "JSON lines have one object per line, not an array of them: [",
+    "inspect few.jsonl --top 0": "top must be a positive integer, got 0.",
+    "inspect few.jsonl --top -3": "top must be a positive integer, got -3.",
+    "evaluate few.jsonl few.jsonl --worst -1": "worst must be an integer of at least 0, got -1.",
+    "augment few.jsonl -o out.jsonl --carry typo": 'no row has the field "typo", which is to be carried; the first has',
+    "demo few.jsonl": "cannot write few.jsonl: File exists.",
+    "serve --port 99999": "port must be 0-65535.",
+}
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_a_mistake_is_told_with_what_to_do(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("semicolons.csv").write_text("text;labels\na;b\n")
+    Path("latin.csv").write_bytes(b"text,labels\ncaf\xe9,b\n")
+    Path("latin.jsonl").write_bytes(b'{"text": "caf\xe9", "labels": []}\n')
+    Path("array.json").write_text('[{"text": "a", "labels": ["x"]}]')
+    Path("pretty.json").write_text('[\n  {"text": "a",\n   "labels": ["x"]}\n]\n')
+    assert main(command.split()) == 2
+    said = refused(capfd)
+    assert said.rstrip("\n").endswith(MISTAKES[command]) or MISTAKES[command] in said
+    assert ".." not in said.replace("...", "")
+    assert not Path("out.jsonl").exists()
+
+
+def test_a_run_without_dev_data_or_without_a_checkpoint_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "few.jsonl", "--model", "tiny", "--epochs", "1", "--resume", "-o", "run"]) == 0
+    said = capfd.readouterr().err
+    assert "there is no run in run to resume; training starts from the beginning\n" in said
+    assert "no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept\n" in said
+    assert "predict returns the sets that the model writes; --choose expected-f1 uses probabilities\n" in said
+    assert main(["predict", "run", "few.jsonl", "-o", "out.jsonl"]) == 0
+    assert "probabilities" not in Path("out.jsonl").read_text()
+    assert main(["predict", "run", "few.jsonl", "-o", "scored.jsonl", "--choose", "expected-f1"]) == 0
+    assert "probabilities" in Path("scored.jsonl").read_text()
+
+
+def test_a_name_that_is_nearly_right_is_suggested(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("there is no such model")
+
+    monkeypatch.setattr("transformers.AutoConfig.from_pretrained", fail)
+    assert main(["train", "few.jsonl", "--model", "tinny", "-o", "run"]) == 2
+    assert capfd.readouterr().err.endswith("cannot load tinny: there is no such model. Did you mean tiny?\n")
+
+
+def test_a_split_without_dev_rows_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    write_examples(Path("one.jsonl"), sample_examples(1))
+    assert main(["split", "one.jsonl", "-o", "parts"]) == 0
+    said = capfd.readouterr().err
+    assert "warning: no dev rows: too few different texts for --dev 0.1\n" in said
+    assert "warning: no test rows: too few different texts for --test 0.1\n" in said
+
+
+def test_data_without_labels_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("empty.jsonl").write_text('{"text": "a", "labels": []}\n' * 20)
+    assert main(["inspect", "empty.jsonl", "--no-diagnosis"]) == 0
+    assert capfd.readouterr().err.endswith("warning: no example has a label; check --labels-field\n")
+
+
 def test_joined_labels_are_told_by_every_command_that_reads_labels(capfd: pytest.CaptureFixture[str]) -> None:
     rows = [{"text": one.text, "labels": [",".join([*one.labels, "x"])]} for one in sample_examples(20)]
     Path("joined.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for command in ("augment joined.jsonl -o out.jsonl", "inspect joined.jsonl", "evaluate joined.jsonl joined.jsonl"):
+    for command in (
+        "augment joined.jsonl -o out.jsonl",
+        "inspect joined.jsonl",
+        "evaluate joined.jsonl joined.jsonl",
+        "prompt few.jsonl --train joined.jsonl --model any --dry-run",
+    ):
         assert main(command.split()) == 0
         assert "warning: most labels look like several labels in one" in capfd.readouterr().err

@@ -86,7 +86,9 @@ def test_tables_and_bad_rows_are_read_as_elsewhere(folder: Path, capfd: pytest.C
     [
         ("in.jsonl -o out --dev 230 --test 0", "no examples are left for training, of 230"),
         ("in.jsonl -o out --dev 1.5", "dev must be a fraction below 1 or a number of rows, got 1.5"),
-        ("in.jsonl -o out --test -1", "test must be a fraction below 1 or a number of rows, got -1.0"),
+        ("in.jsonl -o out --test -1", "test must be a fraction below 1 or a number of rows, got -1"),
+        ("in.jsonl -o out --dev 1.0", "dev must be a fraction below 1 or a number of rows, got 1.0"),
+        ("in.jsonl -o out --dev many", "dev must be a fraction below 1 or a number of rows, got many"),
         ("empty.jsonl -o out", "no examples to split"),
         ("in.jsonl -o there", "there/train.jsonl already exists; choose another folder"),
     ],

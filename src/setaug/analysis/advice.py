@@ -252,7 +252,8 @@ def _size_sentence(sizes: Mapping[int, int]) -> str:
 def _constraint_sentence(share_unseen: float) -> str:
     start = "Constraint (the default of setaug predict): no duplicate or invented labels, so expect a gain"
     if share_unseen < _RARE:
-        return f"{start}; only {share_unseen:.1%} of the labels in held-out sets occur in no other set."
+        share = f"only {share_unseen:.1%}" if share_unseen >= 0.0005 else "almost none" if share_unseen else "none"
+        return f"{start}; {share} of the labels in held-out sets occur in no other set."
     return (
         f"{start}; but {share_unseen:.1%} of the labels in held-out sets occur in no other set, and cannot be "
         "predicted unless they are listed (--vocabulary FILE) or the vocabulary is open (--vocabulary open)."

@@ -18,6 +18,7 @@ from setaug.orders.graph import Edge, OrderGraph, strongest_edges
 from setaug.orders.orderings import TopologicalOrdering
 from setaug.orders.statistics import LabelStatistics
 from setaug.settings import Progress
+from setaug.vocabulary import warn_of_joined
 
 _SHOWN = 10
 _MAX_DIAGNOSED = 20_000
@@ -102,6 +103,7 @@ def inspect_examples(
     statistics = LabelStatistics()
     sets = [example.labels for example in make_examples(data, labels, columns)]
     statistics.update(sets)
+    warn_of_joined(statistics.labels)
     batch = SetBatch.of([statistics.ids[label] for label in labels] for labels in sets)
     return _inspect(statistics, lambda: iter([batch]), thresholds, with_diagnosis, seed, 0, Skipped())
 

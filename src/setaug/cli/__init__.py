@@ -13,7 +13,7 @@ from typing import NoReturn
 from setaug import __version__
 from setaug.cli.shared.config import parse_options
 from setaug.cli.shared.options import check_places
-from setaug.errors import SetAugError
+from setaug.errors import DataError, SetAugError
 from setaug.terminal import printable, tell
 
 COMMANDS = {
@@ -104,8 +104,14 @@ def main(argv: list[str] | None = None) -> int:
     except MemoryError:
         return _say(f"setaug {name}: not enough memory; {_LESS.get(name, 'try a smaller input')}", 2)
     except (SetAugError, OSError) as error:
-        return _say(f"setaug {name}: {error}", 2)
+        return _say(f"setaug {name}: {error}{_advice(error, options)}", 2)
     return 0
+
+
+def _advice(error: Exception, options: argparse.Namespace) -> str:
+    """Return how to name a field that is missing."""
+    missing = error.missing if isinstance(error, DataError) else None
+    return f" If it has another name, pass --{missing}-field." if hasattr(options, f"{missing}_field") else ""
 
 
 def _parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:

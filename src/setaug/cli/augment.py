@@ -23,6 +23,7 @@ from setaug.cli.shared.options import (
     counted,
     joined_lines,
     make_augmenter,
+    read_input,
     skipped_lines,
 )
 from setaug.progress import progress_bar
@@ -106,6 +107,7 @@ def run(options: argparse.Namespace) -> None:
         pair_format.check_carried(options.carry)
         check_positive("shards", options.shards)
         engine = _engine(options)
+    _check_carried(options)
     waiting_for = {"waiting_for": "starting Ray"} if options.engine == "ray" else {}
     with progress_bar(**waiting_for) as progress:
         report = augment_files(
@@ -123,6 +125,25 @@ def run(options: argparse.Namespace) -> None:
         )
     summary = [] if options.quiet else _summary(report, options)
     tell(*summary, *joined_lines(report.joined), *skipped_lines(report.skipped))
+
+
+def _check_carried(options: argparse.Namespace) -> None:
+    """Raise if none of the first rows has a field that is to be carried. Streams can be read only once."""
+    from itertools import islice
+    from pathlib import Path
+
+    from setaug.engines.sources import find_files
+    from setaug.examples import Skipped, listed, shown
+
+    columns = columns_of(options)
+    file = find_files(options.input, options.input_kind)[0] if options.carry else None
+    if file is None or not Path(file.path).is_file():
+        return
+    first = list(islice(read_input(options, file.path, skipped=Skipped(), are_labelled=False), 1024))
+    for name in options.carry:
+        if first and name != columns.text and not any(name in example.fields for example in first):
+            there = listed([columns.text, *first[0].fields])
+            raise UsageError(f"no row has the field {shown(name)}, which is to be carried; the first has {there}.")
 
 
 def _engine(options: argparse.Namespace) -> "Engine":

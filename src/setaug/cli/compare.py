@@ -9,7 +9,15 @@ import argparse
 from typing import TYPE_CHECKING
 
 from setaug.cli.shared.options import checking_options
-from setaug.cli.shared.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary, warn_of_joined
+from setaug.cli.shared.scoring import (
+    add_gold,
+    add_macro,
+    check_inputs,
+    gold_columns,
+    read_gold,
+    read_vocabulary,
+    warn_of_joined,
+)
 from setaug.terminal import show
 
 if TYPE_CHECKING:
@@ -47,13 +55,16 @@ def run(options: argparse.Namespace) -> None:
     from setaug.storage import display_name
 
     vocabulary = read_vocabulary(options.labels)
-    examples = read_gold(options)
+    columns = gold_columns(options)
+    examples = read_gold(options, columns)
     predicted = []
     for path in (options.first, options.second):
         try:
-            predicted.append([one.labels for one in match(examples, read_predictions(path))])
+            predicted.append(
+                [one.labels for one in match(examples, read_predictions(path, delimiter=columns.delimiter))]
+            )
         except DataError as error:
-            raise DataError(error.problem, source=error.source or display_name(path), line=error.line) from None
+            raise error.located(source=error.source or display_name(path), line=error.line) from None
     with checking_options():
         found = compare_sets(
             [example.labels for example in examples],

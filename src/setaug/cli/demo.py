@@ -11,12 +11,9 @@ import sys
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from setaug.storage import as_file_errors
 from setaug.terminal import show
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLES = """\
 examples:
@@ -44,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Write data, inspect it, augment it, train on it."""
     folder = Path(options.folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    with as_file_errors("write", folder):
+        folder.mkdir(parents=True, exist_ok=True)
     _show_orders(folder, options)
     if options.train:
         _show_training(folder, options)

@@ -1,13 +1,21 @@
 """Score predictions against the true sets: precision, recall, F and Jaccard, sizes, repeated and unknown labels.
 
-Predictions are JSON lines with "labels" and optionally "id", "size", "repeated", "unknown" and "malformed". They are
+Predictions have "labels" and optionally "id", "size", "repeated", "unknown" and "malformed". They are
 matched to the examples by id if both files have ids, and line by line otherwise.
 """
 
 import argparse
 
-from setaug.cli.shared.options import add_html, check_html, write_html
-from setaug.cli.shared.scoring import add_gold, add_macro, check_inputs, read_gold, read_vocabulary, warn_of_joined
+from setaug.cli.shared.options import add_html, check_html, checking_options, write_html
+from setaug.cli.shared.scoring import (
+    add_gold,
+    add_macro,
+    check_inputs,
+    gold_columns,
+    read_gold,
+    read_vocabulary,
+    warn_of_joined,
+)
 from setaug.terminal import show
 
 EXAMPLES = """\
@@ -25,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "predictions",
         metavar="PREDICTIONS",
-        help="predictions: .jsonl (optionally .gz or .zst); - for standard input",
+        help="predictions: .jsonl, .csv or .tsv (optionally .gz or .zst) or .parquet; - for standard input (JSONL)",
     )
     add_gold(parser)
     group = parser.add_argument_group("scores")
@@ -49,10 +57,17 @@ def run(options: argparse.Namespace) -> None:
     """Score a file."""
     check_inputs(options, options.predictions)
     check_html(options)
+    from setaug.settings import check_whole
+
+    with checking_options():
+        for name in ("top", "worst"):
+            check_whole(name, getattr(options, name), at_least=0)
     from setaug.predictions import read_predictions
 
     vocabulary = read_vocabulary(options.labels)
-    predictions, examples = list(read_predictions(options.predictions)), read_gold(options)
+    columns = gold_columns(options)
+    predictions = list(read_predictions(options.predictions, delimiter=columns.delimiter))
+    examples = read_gold(options, columns)
     import orjson
 
     from setaug.metrics import evaluate, match  # slow; a missing file is reported before

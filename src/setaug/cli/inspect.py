@@ -64,10 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Inspect a file."""
     from setaug.analysis.inspection import inspect_file
+    from setaug.engines.job import check_positive
     from setaug.orders.edges import Thresholds
     from setaug.vocabulary import joined_label
 
     with checking_options():
+        check_positive("top", options.top)
         thresholds = Thresholds(min_pmi=options.min_pmi, min_ratio=options.min_ratio)
     picture = _picture(options.graph)
     check_html(options)
@@ -94,6 +96,8 @@ def run(options: argparse.Namespace) -> None:
         _write_page(found, options)
     if options.html != "-":
         _print(found, graph, options)
+    if not found.statistics.labels:
+        tell("warning: no example has a label; check --labels-field")
     tell(*joined_lines(joined_label(found.statistics.labels)), *skipped_lines(found.skipped))
 
 

@@ -28,7 +28,7 @@ from setaug.cli.shared.options import (
     read_input,
     skipped_lines,
 )
-from setaug.cli.shared.scoring import named_vocabulary
+from setaug.cli.shared.scoring import named_vocabulary, warn_of_joined
 from setaug.cli.shared.settings_options import add_settings, given_settings
 from setaug.progress import progress_bar
 from setaug.settings import Decoding
@@ -138,11 +138,15 @@ def run(options: argparse.Namespace) -> None:
     from setaug.predictions import write_predictions
     from setaug.prompting.endpoint import Teller
     from setaug.storage import check_jsonl
+    from setaug.vocabulary import unwarned_of_joined
 
     check_jsonl(options.output)
     model = _make_model(options)
     skipped = Skipped() if options.skip_bad else None
-    model.fit(_read(options, [options.train], skipped, are_labelled=True))
+    train = _read(options, [options.train], skipped, are_labelled=True)
+    warn_of_joined(train)
+    with unwarned_of_joined():
+        model.fit(train)
     texts = _read(options, options.input, skipped, are_labelled=False)
     if options.dry_run:
         _show(model, texts)

@@ -143,7 +143,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
             found.bind((host, port))
             found.listen(512)
         except (OSError, OverflowError) as error:
-            raise UsageError(f"cannot listen on {host}, port {port}: {error}.") from None
+            raise UsageError(f"cannot listen on {host}, port {port}: {str(error).rstrip('.')}.") from None
         yield found
 
 

@@ -141,7 +141,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
     from setaug.models.neural.training.processes import disconnect, is_main_process
-    from setaug.vocabulary import joined_label
+    from setaug.vocabulary import joined_label, unwarned_of_joined
 
     if options.save_config is not None:
         save_config(options)
@@ -159,12 +159,14 @@ def run(options: argparse.Namespace) -> None:
     if is_main_process():
         labels = dict.fromkeys(label for example in train for label in example.labels)
         _say(*joined_lines(joined_label(labels)), *skipped_lines(skipped))
+        if options.resume and not Path(options.output).exists():
+            _say(f"there is no run in {options.output} to resume; training starts from the beginning")
     best = []
     for seed in seeds:
         model = _make_model(options, seed)
         folder = Path(options.output) / f"seed-{seed}" if options.seeds is not None else Path(options.output)
         bar = progress_bar("loading the model") if is_main_process() else nullcontext()
-        with bar as progress, checking_options():
+        with bar as progress, checking_options(), unwarned_of_joined():
             model.fit(
                 train,
                 columns=columns_of(options),
@@ -236,6 +238,10 @@ def _report(model: "SetModel", folder: Path) -> None:
     ]
     if record["best_f1"] is not None:
         lines.append(f"best mean F1 on the dev data: {record['best_f1']:.3f}")
+    elif not model.dev_:
+        lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
+        if model.kind == "generator":
+            lines.append("predict returns the sets that the model writes; --choose expected-f1 uses probabilities")
     counts = {
         "texts_cut_off": "texts were truncated at --max-source-length",
         "left_out_targets_too_long": "examples were skipped: their labels need more than --max-target-length tokens",

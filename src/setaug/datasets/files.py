@@ -76,7 +76,7 @@ def parse_lines(lines: Iterable[tuple[int, Line]], parse: Callable[[int, Line], 
         try:
             yield parse(number, line)
         except DataError as error:
-            raise DataError(error.problem, source=source, line=number) from None
+            raise error.located(source=source, line=number) from None
 
 
 def find_files(distribution: Distribution, data_dir: str | Path, *, verify: bool) -> Files:

@@ -259,7 +259,7 @@ def _result_or_error(function: Callable[..., Any], shared: object, item: object)
 
 def _moved(error: DataError, n_lines: int) -> DataError:
     """Return an error with its line in the file, given the number of lines before the partition."""
-    return DataError(error.problem, source=error.source, line=None if error.line is None else n_lines + error.line)
+    return error.located(source=error.source, line=None if error.line is None else n_lines + error.line)
 
 
 def _blocks(job: Job, partition: Partition, bad: _BadRows | None) -> Iterator[Block]:

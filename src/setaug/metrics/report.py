@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from setaug.errors import DataError
-from setaug.examples import Columns, Example, LabelReader, LabelSets, as_items, shown
+from setaug.examples import Columns, Example, LabelReader, LabelSets, as_items, checked_columns, shown
 from setaug.metrics.keyphrases import KeyphraseAverage, KeyphraseScores, score_keyphrases
 from setaug.metrics.rankings import RankingScores, score_rankings
 from setaug.metrics.sets import LabelScore, MacroOver, SetScores, score_labels, score_sets
@@ -100,7 +100,7 @@ def evaluate(
     (0.8, 0.5)
 
     """
-    columns = columns or Columns()
+    columns = checked_columns(columns)
     examples = list(_examples(gold, columns))
     matched = match(examples, _predictions(predictions, Columns(names=columns.names)))
     if not examples:
@@ -152,7 +152,7 @@ def _located(makes: Iterable[Callable[[], _T]], source: str) -> Iterator[_T]:
         try:
             yield make()
         except DataError as error:
-            raise DataError(error.problem, source=source, line=number) from None
+            raise error.located(source=source, line=number) from None
 
 
 def match(examples: Iterable[Example], predictions: Iterable[Prediction]) -> list[Prediction]:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from setaug.examples import Columns, LabelSets, as_sets
+from setaug.examples import Columns, LabelSets, as_sets, checked_columns
 from setaug.metrics.indicators import check_same_length, index_labels, indicator_matrix
 from setaug.metrics.sets import MacroOver, check_macro
 from setaug.registry import check_choice
@@ -136,7 +136,7 @@ def compare_sets(
     (0.417, True)
 
     """
-    columns = columns or Columns()
+    columns = checked_columns(columns)
     truths = list(as_sets(gold, columns))
     guesses = [list(as_sets(sets, Columns(names=columns.names))) for sets in (first, second)]
     scores = PairedScores.of(truths, *guesses, metric=metric, macro_over=macro_over, vocabulary=vocabulary)

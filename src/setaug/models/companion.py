@@ -7,6 +7,7 @@ import numpy as np
 from setaug.decoding.mixture import LabelProbabilities
 from setaug.examples import Example
 from setaug.models.tfidf import TfidfClassifier
+from setaug.vocabulary import unwarned_of_joined
 
 COMPANION = "companion.safetensors"
 """The file of the companion in a model folder."""
@@ -19,7 +20,8 @@ def fit_companion(examples: Sequence[Example], dev: Sequence[Example]) -> TfidfC
     n_labels = len({label for example in examples for label in example.labels})
     if not n_labels or n_labels * len(examples) > _MAX_FITS:
         return None
-    return TfidfClassifier().fit(examples, dev=dev)
+    with unwarned_of_joined():
+        return TfidfClassifier().fit(examples, dev=dev)
 
 
 def companion_probabilities(

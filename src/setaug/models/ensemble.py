@@ -11,7 +11,7 @@ from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mix
 from setaug.decoding.scored import make_prediction
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import LabelScorer
-from setaug.examples import Columns, Data, Example, LabelSets, check_labels, make_examples
+from setaug.examples import Columns, Data, Example, LabelSets, check_labels, checked_columns, make_examples
 from setaug.metrics import match
 from setaug.metrics.indicators import hits_of
 from setaug.models.model_card import MODEL_CARD, make_ensemble_card
@@ -62,7 +62,7 @@ class SetEnsemble(LabelScorer):
         """Tune the weights and the rule for choosing sets on dev data that none of the models was trained on."""
         if not self.models:
             raise ValueError("models must contain at least one fitted model.")
-        self.columns_ = columns or Columns()
+        self.columns_ = checked_columns(columns)
         examples = make_examples(data, labels, self.columns_)
         if not examples:
             raise DataError("the dev data is empty.")

@@ -102,7 +102,11 @@ class PredictJob:
     def _cell(self, labels: list[str]) -> str:
         delimiter = self.columns.delimiter
         for label in labels:
-            if delimiter in label or label != label.strip():
+            if label != label.strip():
+                raise FileError(
+                    f"the label {shown(label)} would lose its white space in a cell; write .jsonl or .parquet."
+                )
+            if delimiter in label:
                 raise FileError(
                     f"the label {shown(label)} does not fit into a cell with the delimiter {delimiter!r};"
                     " write .jsonl or .parquet, or choose another delimiter."
@@ -162,7 +166,7 @@ class _Moved(Skipped):
 def _moved(error: DataError, partition: Partition) -> DataError:
     """Return an error with its line in the whole file."""
     line = None if error.line is None else error.line + partition.lines_before()
-    return DataError(error.problem, source=error.source, line=line)
+    return error.located(source=error.source, line=line)
 
 
 def _has_times(fields: Mapping[str, Any]) -> bool:

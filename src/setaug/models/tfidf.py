@@ -25,10 +25,11 @@ from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
 from setaug.decoding.scored import check_scored, ways_of
 from setaug.errors import DataError, ModelError, SetAugError
 from setaug.estimator import LabelScorer
-from setaug.examples import Columns, Data, LabelSets, check_labels, make_examples
+from setaug.examples import Columns, Data, LabelSets, check_labels, checked_columns, make_examples
 from setaug.metrics.indicators import hits_of, index_labels
 from setaug.registry import check_choice
 from setaug.settings import Progress, check_whole
+from setaug.vocabulary import warn_of_joined
 
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
     "svm": lambda c: LinearSVC(C=c, random_state=0),
@@ -135,7 +136,7 @@ class TfidfClassifier(LabelScorer):
 
         """
         self._check()
-        self.columns_ = columns or Columns()
+        self.columns_ = checked_columns(columns)
         examples = make_examples(data, labels, self.columns_)
         given = make_examples(dev, None, self.columns_) if dev is not None else []
         if not examples:
@@ -146,6 +147,7 @@ class TfidfClassifier(LabelScorer):
         if not places:
             raise DataError("no training example has a label.")
         self.labels_ = list(places)
+        warn_of_joined(self.labels_)
         self.largest_ = max(len(example.labels) for example in examples)
         self.least_ = min(1, *(len(example.labels) for example in examples))
         texts = [example.text for example in examples]

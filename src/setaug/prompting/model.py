@@ -15,7 +15,7 @@ from setaug.decoding.samples import predict_by_vote, probability_matrix
 from setaug.decoding.set_request import SetRequest
 from setaug.errors import DataError, EndpointError
 from setaug.estimator import SetEstimator
-from setaug.examples import Columns, Data, LabelSets, make_examples, make_texts
+from setaug.examples import Columns, Data, LabelSets, checked_columns, make_examples, make_texts
 from setaug.predictions import Prediction
 from setaug.prompting.answers import AnswerLog, open_answers, request_key
 from setaug.prompting.endpoint import Request, Tell, ask, negotiate_sets
@@ -208,7 +208,7 @@ class PromptedSetModel(SetEstimator):
         `dev` and `progress` are ignored; they exist for compatibility with other models.
         """
         self.check()
-        self.columns_ = columns or Columns()
+        self.columns_ = checked_columns(columns)
         examples = make_examples(data, labels, self.columns_)
         if not examples:
             raise DataError("the training data is empty.")

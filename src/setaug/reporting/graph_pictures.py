@@ -108,6 +108,8 @@ def to_svg(graph: OrderGraph, *, with_style: bool = True) -> Markup:
         _group("note", notes, 0, 0),
     ]
     size: dict[str, str | float] = {"width": wide, "height": high, "viewBox": f"0 0 {wide} {high}"}
+    if not with_style:  # in a page: shrunk to fit, as long as it can be read
+        size["style"] = f"min-width:{round(0.7 * wide)}px"
     picture = element(
         "svg", join(lines, "\n"), xmlns="http://www.w3.org/2000/svg", class_="setaug-order", role="img", **size
     )

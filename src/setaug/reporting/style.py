@@ -66,6 +66,7 @@ dl { display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 1rem 0 }
 dl div { background: var(--box); border-radius: 6px; padding: 0.5rem 0.9rem } dt { font-size: 0.85rem }
 dd { margin: 0; font-size: 1.15rem; font-variant-numeric: tabular-nums }
 .scroll { overflow-x: auto; margin: 0.75rem 0; max-width: 100% }
+.scroll > .setaug-order { max-width: 100%; height: auto }
 .scroll.over { border-right: 2px solid var(--blue) }
 .scroll.over::before { content: "scroll sideways →"; position: sticky; left: 0; display: block; width: max-content;
   color: var(--blue); font-size: 0.85rem }

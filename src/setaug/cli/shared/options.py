@@ -303,14 +303,15 @@ def joined_lines(joined: tuple[str, str] | None) -> list[str]:
     """Warn of labels that look like several joined ones, with what to do."""
     if joined is None:
         return []
-    label, mark = joined
-    start = label if len(label) <= 60 else label[:60] + "..."
+    from setaug.vocabulary import joined_sentence
+
+    _, mark = joined
     remedy = (
-        "labels in a CSV or TSV cell are text between separators, not a list"
+        "write them as a JSON list in a .jsonl file, or without brackets and quotes in a cell: joy;love"
         if mark == "["
         else f"if these are several labels, separate them with --delimiter {mark!r} (CSV, TSV) or put them into a list"
     )
-    return [f"warning: most labels look like several labels in one, such as {start!r}; {remedy}"]
+    return [f"warning: {joined_sentence(joined, remedy)}"]
 
 
 def skipped_lines(skipped: "Skipped | None") -> list[str]:

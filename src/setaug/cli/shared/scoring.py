@@ -4,11 +4,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from setaug.cli.shared.options import UsageError, add_fields, joined_lines, read_input
+from setaug.cli.shared.options import UsageError, add_fields, columns_of, joined_lines, read_input
 from setaug.terminal import tell
 
 if TYPE_CHECKING:
-    from setaug.examples import Example
+    from setaug.examples import Columns, Example
 
 MACRO_OVER = ("gold", "gold-or-predicted", "vocabulary")
 
@@ -44,17 +44,21 @@ def check_inputs(options: argparse.Namespace, *paths: str) -> None:
         raise UsageError("--macro-over vocabulary needs --labels FILE.")
 
 
-def read_gold(options: argparse.Namespace) -> "list[Example]":
+def gold_columns(options: argparse.Namespace) -> "Columns":
+    """Return the fields of the true sets: those given, or those of a model."""
+    if options.model is None:
+        return columns_of(options)
+    from setaug.models.model_folder import read_card, saved_columns
+
+    return columns_of(options, saved_columns(read_card(options.model)))
+
+
+def read_gold(options: argparse.Namespace, columns: "Columns") -> "list[Example]":
     """Read the examples with the true sets."""
     from setaug.errors import DataError
     from setaug.storage import display_name
 
-    remembered = None
-    if options.model is not None:
-        from setaug.models.model_folder import read_card, saved_columns
-
-        remembered = saved_columns(read_card(options.model))
-    examples = list(read_input(options, options.gold, remembered=remembered))
+    examples = list(read_input(options, options.gold, remembered=columns))
     if not examples:
         raise DataError("no examples to score.", source=display_name(options.gold))
     return examples

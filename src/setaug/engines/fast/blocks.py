@@ -143,7 +143,7 @@ class BlockReader:
                 yield found.block(is_source=True)
                 line_number += len(found.status)
         except DataError as error:
-            raise DataError(error.problem, source=self.name, line=error.line or line_number) from None
+            raise error.located(source=self.name, line=error.line or line_number) from None
 
     def _scan(
         self,
@@ -192,7 +192,7 @@ class BlockReader:
                 self.columns.example(parse_json_row(found.bytes[start:end].tobytes()))
                 found.status[at] = VALID
             except DataError as error:
-                located = DataError(error.problem, source=self.name, line=first_line + at)
+                located = error.located(source=self.name, line=first_line + at)
                 if self.skipped is None:
                     raise located from None
                 self.skipped.add(located)

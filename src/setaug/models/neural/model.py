@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import torch
 
+from setaug.augmenter import SetAugmenter
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import SetEstimator, has_fields
-from setaug.examples import Columns, Data, Example, LabelSets, make_examples
+from setaug.examples import Columns, Data, Example, LabelSets, checked_columns, make_examples
 from setaug.metrics import score_sets
 from setaug.models.held_out import hold_out
 from setaug.models.hub import find_model, push_model
@@ -40,7 +41,8 @@ from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 from setaug.progress import chosen_progress
 from setaug.registry import check_choice
-from setaug.settings import PAPER_RATE, TRACKERS, Progress, TrainingSettings
+from setaug.settings import PAPER_RATE, TRACKERS, Decoding, Progress, TrainingSettings
+from setaug.vocabulary import warn_of_joined
 
 Train: TypeAlias = Callable[..., dict[str, Any]]
 """`training.train` within a run, which knows its settings and folder; it is called with what a model brings."""
@@ -116,14 +118,17 @@ class SetModel(SetEstimator):
 
         """
         trackers = _check_trackers(report_to, folder)
-        self.columns_ = columns or Columns()
+        self.columns_ = checked_columns(columns)
         examples = make_examples(data, labels, self.columns_)
         given = make_examples(dev, None, self.columns_) if dev is not None else None
         if not examples:
             raise DataError("the training data is empty.")
         if given is not None and not given:
             raise DataError("the dev data is empty.")
+        self._check_settings()
         self._check()
+        if is_main_process():
+            warn_of_joined(dict.fromkeys(label for example in examples for label in example.labels))
         examples, self.dev_ = self._split(examples) if given is None else (examples, given)
         dev_examples = self.dev_
         if self.training.patience and not dev_examples:
@@ -147,6 +152,11 @@ class SetModel(SetEstimator):
             weights = whole_weights(self.model_)
             by_main(lambda: self._keep(root, weights) if folder is not None else None)
         return self
+
+    def _check_settings(self) -> None:
+        for name, kind in (("augmenter", SetAugmenter), ("training", TrainingSettings), ("decoding", Decoding)):
+            if not isinstance(value := getattr(self, name, kind()), kind):
+                raise TypeError(f"{name} must be {kind.__name__}(...), got {value!r}.")
 
     def _split(self, examples: list[Example]) -> tuple[list[Example], list[Example]]:
         return hold_out(examples, fraction=self.training.part_held_out, seed=self.training.seed)

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from transformers.utils import logging
 
 from setaug.errors import MissingExtraError, ModelError
 from setaug.models.model_folder import check_contents, first_line
+from setaug.models.neural.scratch import SHAPES
 
 _LIKE_T5 = ("t5", "mt5", "umt5", "longt5")
 """Types of models that were pretrained with high learning rates, and need them."""
@@ -152,7 +154,9 @@ def _load(name: str, kind: Any, **options: Any) -> Any:
     try:
         return kind.from_pretrained(name, trust_remote_code=False, **options)
     except Exception as error:  # transformers and what it calls raise all kinds on files that are broken
-        raise ModelError(f"cannot load {name}: {first_line(error)}.") from None
+        close = get_close_matches(name, SHAPES, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise ModelError(f"cannot load {name}: {first_line(error)}.{hint}") from None
 
 
 def _check_config(path: Path) -> None:
