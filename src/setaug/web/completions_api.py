@@ -31,7 +31,10 @@ UNSUPPORTED: dict[str, Any] = {
     **dict.fromkeys(("allowed_token_ids", "bad_words", "logit_bias", "logprobs", "prompt_logprobs", "stop_token_ids")),
     **dict.fromkeys(("echo", "functions", "ignore_eos", "structured_outputs", "suffix", "tools")),
     **dict.fromkeys(("frequency_penalty", "min_p", "min_tokens", "presence_penalty", "top_logprobs")),
-    **{"best_of": 1, "repetition_penalty": 1, "response_format": {"type": "text"}, "use_beam_search": False},
+    "best_of": 1,
+    "repetition_penalty": 1,
+    "response_format": {"type": "text"},
+    "use_beam_search": False,
 }
 """Parameters of other servers that change an answer, with the value (besides none) that is accepted."""
 
