@@ -11,8 +11,6 @@ from setaug.examples import Example
 from setaug.metrics import indicator_matrix
 from setaug.models.tfidf import TfidfClassifier
 
-COMPANION = "companion.safetensors"
-"""The file of the companion in a model folder."""
 _MAX_FITS = 2_000_000
 """Above this number of examples times labels there is no companion: fitting it would take too long."""
 

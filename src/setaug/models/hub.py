@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from setaug.errors import MissingExtraError, ModelError
-from setaug.models.model_folder import CARD, MEMBER, STATISTICS, first_line, read_card
+from setaug.models.model_folder import CARD, COMPANION, MEMBER, STATISTICS, first_line, read_card
 
 _NAME = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*)(?:@(?P<revision>[\w./-]+))?")
 _FILES = (
     *("README.md", CARD, STATISTICS, "*config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer*"),
-    *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*"),
+    *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*", COMPANION),
 )
 """The files of a model; other files are not uploaded."""
 _PATTERNS = (*_FILES, *(f"{MEMBER}*/{name}" for name in _FILES))

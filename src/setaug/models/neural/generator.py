@@ -17,7 +17,8 @@ from setaug.decoding.samples import Calibration, predict_by_vote, probability_ma
 from setaug.decoding.scored import changed, predict_scored
 from setaug.errors import DataError
 from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
-from setaug.models.companion import COMPANION, companion_probabilities, fit_companion, hits_of
+from setaug.models.companion import companion_probabilities, fit_companion, hits_of
+from setaug.models.model_folder import COMPANION
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, make_score, new_writer, scorable
 from setaug.models.tfidf import TfidfClassifier
