@@ -75,6 +75,8 @@ def test_dev_data_choose_and_a_folder_keeps_what_they_chose(chooser, tmp_path):
     chooser.save_pretrained(tmp_path / "run")
     assert load_model(tmp_path / "run").predict(DEV) == found
     assert not [path for path in (tmp_path / "run").iterdir() if path.suffix in (".pkl", ".pickle", ".bin", ".joblib")]
+    # vLLM loads all files of this kind as the model's weights
+    assert [path.name for path in (tmp_path / "run").glob("*.safetensors")] == ["model.safetensors"]
     for one in found:
         assert set(one.labels) <= set(chooser.labels_)
         assert len(one.labels) >= 1
@@ -133,8 +135,8 @@ def test_a_damaged_mixture_is_refused(chooser, tmp_path, damage):
 
 def test_a_companion_comes_back_from_its_file(tmp_path):
     model = fit_companion(EXAMPLES, DEV)
-    model.save(tmp_path / "companion.safetensors")
-    again = TfidfClassifier.load(tmp_path / "companion.safetensors")
+    model.save(tmp_path / "companion.tfidf")
+    again = TfidfClassifier.load(tmp_path / "companion.tfidf")
     assert again.predict(DEV) == model.predict(DEV)
     assert again.get_params() == {**model.get_params(), "candidates": [list(one) for one in model.candidates]}
     known = ["nowhere", *model.labels_[:3]]
@@ -145,9 +147,9 @@ def test_a_companion_comes_back_from_its_file(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"no safetensors", b"\x02\x00\x00\x00\x00\x00\x00\x00{}"])
 def test_a_damaged_companion_is_refused(tmp_path, content):
-    (tmp_path / "companion.safetensors").write_bytes(content)
+    (tmp_path / "companion.tfidf").write_bytes(content)
     with pytest.raises(ModelError, match="not a valid setaug model"):
-        TfidfClassifier.load(tmp_path / "companion.safetensors")
+        TfidfClassifier.load(tmp_path / "companion.tfidf")
     with pytest.raises(ModelError, match="there is no file"):
         TfidfClassifier.load(tmp_path / "nothing")
 

@@ -1,7 +1,9 @@
 """Sets from vLLM itself, with a small model with random weights; `make test-vllm` runs this in its own environment."""
 
 import os
+from copy import copy
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -151,6 +153,7 @@ def test_other_requests_in_the_batch_stay_as_they_are(llm):
         ({"set_labels": ["x"], "set_colour": 1}, "unknown parameter set_colour"),
         ({"set_sizes": 2}, "set_labels is missing"),
         ({"set_labels": ["x"], "ignore_eos": True}, "a set ends"),
+        ({"set_labels": ["x"], "allowed_token_ids": [5]}, "takes no allowed_token_ids"),
     ],
 )
 def test_bad_parameters_are_refused_with_a_sentence(llm, bad, message):
@@ -159,9 +162,19 @@ def test_bad_parameters_are_refused_with_a_sentence(llm, bad, message):
     assert texts(llm.generate(PROMPTS[:1], params(set_labels=["x"], set_sizes=1), use_tqdm=False)) == ["1 | x"]
 
 
-def test_labels_that_the_tokenizer_cannot_write_end_the_answer_not_the_server(llm):
-    assert texts(llm.generate(PROMPTS[:1], params(set_labels=["x", "a</s>b"]), use_tqdm=False)) == [""]
+@pytest.mark.parametrize("label", ["a</s>b", "a<pad>"])
+def test_labels_that_the_tokenizer_cannot_write_end_the_answer_not_the_server(llm, label):
+    written = params(set_labels=["x", label], set_form="json")
+    assert texts(llm.generate(PROMPTS[:1], written, use_tqdm=False)) == [""]
     assert texts(llm.generate(PROMPTS[:1], params(set_labels=["x"], set_sizes=1), use_tqdm=False)) == ["1 | x"]
+
+
+def test_other_settings_choose_among_sets_only(llm):
+    for others in ({"min_tokens": 90}, {"bad_words": NAMES}, {"logit_bias": {5: 100.0}}, {"repetition_penalty": 1.9}):
+        (text,) = texts(llm.generate(PROMPTS[:1], params(set_labels=NAMES, set_sizes=3, **others), use_tqdm=False))
+        read = SetCodec().decode(text)
+        assert (read.size, len(read.labels), read.repeated) == (3, 3, ()), others
+        assert set(read.labels) <= set(NAMES)
 
 
 @dataclass
@@ -234,3 +247,16 @@ def test_version_2_of_the_interface_follows_slots_chunks_and_resumption(llm):
             break
     labels, size = constraint.read(answer)
     assert (len(labels), size) == (3, 3)
+
+
+def test_version_2_of_the_interface_ends_the_answer_where_tokens_are_drafted(llm):
+    config = copy(llm.llm_engine.vllm_config)
+    config.speculative_config = object()
+    processor = SetLogitsProcessor(config, None)
+    assert processor.add_request(4, params(set_labels=NAMES))
+    context = SimpleNamespace(expanded_idx_mapping=torch.tensor([1, 4, 4, 7]))
+    before = torch.randn(4, len(make_tokenizer("bytes")) + 7)
+    after = processor.apply(before.clone(), context)
+    assert torch.equal(before[[0, 3]], after[[0, 3]])
+    end = make_tokenizer("bytes").eos_token_id
+    assert [row.isfinite().nonzero().flatten().tolist() for row in after[1:3]] == [[end], [end]]

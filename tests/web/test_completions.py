@@ -127,3 +127,46 @@ def test_the_openai_client_gets_sets(server):
         assert len(SetCodec().decode(found.choices[0].message.content).labels) == 2
         with pytest.raises(openai.BadRequestError, match="set_labels must not be empty"):
             client.chat.completions.create(**chat("x"), extra_body={"vllm_xargs": {"set_labels": []}})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("response_format", {"type": "json_object"}), ("logit_bias", {"5": -100}), ("min_tokens", 9), ("logprobs", True)],
+)
+def test_parameters_that_would_change_the_answer_are_refused_if_the_server_has_them_not(server, name, value):
+    assert f"{name} is not supported" in server.refused(400, "/v1/chat/completions", chat("x", **{name: value}))
+    neutral = {"response_format": {"type": "text"}, "logit_bias": {}, "min_tokens": 0, "logprobs": False, "user": "me"}
+    assert server.json("/v1/chat/completions", chat("x", **neutral))["choices"][0]["finish_reason"] == "stop"
+
+
+def test_both_names_of_the_limit_are_read(server):
+    found = server.json("/v1/chat/completions", chat("x", vllm_xargs={"set_labels": LABELS}, max_completion_tokens=2))
+    assert (found["choices"][0]["finish_reason"], found["usage"]["completion_tokens"]) == ("length", 2)
+
+
+@pytest.mark.parametrize("stop", [" |", ["no such text", " |", ""]])
+def test_a_stop_text_ends_the_answer(server, stop):
+    xargs = {"set_labels": LABELS, "set_sizes": 3}
+    (choice,) = server.json("/v1/chat/completions", chat("x", vllm_xargs=xargs, stop=stop))["choices"]
+    assert (choice["message"]["content"].strip(), choice["finish_reason"]) == ("3", "stop")
+
+
+def test_a_stream_of_several_answers_can_end_with_the_usage(server):
+    fields = {"vllm_xargs": {"set_labels": LABELS, "set_sizes": 2}, "n": 3, "temperature": 1, "seed": 1}
+    whole = server.json("/v1/chat/completions", chat("x", **fields))
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    _, content = server.ask("/v1/chat/completions", chat("x", **fields, **options))
+    *events, last = [event.removeprefix("data: ") for event in content.decode().strip().split("\n\n")]
+    *chunks, usage = map(json.loads, events)
+    assert last == "[DONE]"
+    assert [chunk["choices"][0]["delta"] for chunk in chunks] == [one["message"] for one in whole["choices"]]
+    assert (usage["choices"], usage["usage"]) == ([], whole["usage"])
+
+
+def test_labels_that_the_tokenizer_changes_are_refused(server):
+    def ask(labels):
+        return chat("x", vllm_xargs={"set_labels": labels, "set_form": "json", "set_sizes": 1})
+
+    assert "1 of the labels" in server.refused(400, "/v1/chat/completions", ask(["joy", "joy<pad>"]))
+    found = server.json("/v1/chat/completions", ask(["joy\n", 'a "b"']))["choices"][0]["message"]["content"]
+    assert json.loads(found)["labels"][0] in ("joy\n", 'a "b"')

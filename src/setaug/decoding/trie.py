@@ -1,5 +1,7 @@
 """A trie over sorted token sequences: those with a common prefix are neighbours, so a node is a range of them."""
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,6 +42,11 @@ class TrieNode:
         """The start of each child's sequences, and the end of the last one's."""
         return self._children[1]
 
+    @cached_property
+    def _start_list(self) -> list[int]:
+        found: list[int] = self.starts.tolist()
+        return found
+
     def child(self, token: int) -> "TrieNode | None":
         """Follow a token."""
         known = self.trie.children.get((self.start, self.stop, self.depth, token))
@@ -60,12 +67,11 @@ class TrieNode:
 
     def open_tokens(self, used: Collection[int]) -> NDArray[np.int64]:
         """Return the tokens that lead to an unused item."""
-        tokens, starts = self._children
+        tokens, starts = self.tokens, self._start_list
         places = [place for place in map(self.trie.places.__getitem__, used) if starts[0] <= place < self.stop]
-        if not places:
-            return tokens
-        touched, counts = np.unique(np.searchsorted(starts, places, side="right") - 1, return_counts=True)
-        return np.delete(tokens, touched[counts == np.diff(starts)[touched]])
+        touched = Counter(bisect_right(starts, place) - 1 for place in places)
+        closed = [at for at, count in touched.items() if count == starts[at + 1] - starts[at]]
+        return np.delete(tokens, closed) if closed else tokens
 
 
 class TokenTrie:

@@ -9,8 +9,6 @@ from setaug.examples import Example
 from setaug.models.tfidf import TfidfClassifier
 from setaug.vocabulary import unwarned_of_joined
 
-COMPANION = "companion.safetensors"
-"""The file of the companion in a model folder."""
 _MAX_FITS = 2_000_000
 """Above this number of examples times labels there is no companion: fitting it would take too long."""
 

@@ -30,6 +30,8 @@ class Ask:
         Number of tokens, and probability mass, to sample from; 0 and 1 for all.
     max_tokens
         Maximum tokens of an answer; None for as many as a set needs.
+    stops
+        Texts that end an answer where they first occur, without them.
 
     """
 
@@ -41,6 +43,7 @@ class Ask:
     top_p: float = 1.0
     max_tokens: int | None = None
     seed: int = 0
+    stops: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -124,7 +127,7 @@ class Completer:
                 limits = {"n_each": ask.n, "max_new_tokens": room, "seed": ask.seed}
                 written = generate_sets(writer.model, inputs, constraint, ask.options, **limits)
                 for at, outputs in zip(batch, written, strict=True):
-                    answers = tuple(self._answer(output, constraint.end) for output in outputs)
+                    answers = tuple(self._answer(output, constraint.end, ask.stops) for output in outputs)
                     found[at] = Answers(len(rows[at]), answers)
         return [one for one in found if one is not None]
 
@@ -140,16 +143,19 @@ class Completer:
         return tokens
 
     def _make(self, sets: SetRequest | None) -> "SetConstraint":
-        from setaug.models.neural.constraint import SetConstraint
+        from setaug.serving.request_constraint import make_constraint
 
         writer = self._model.network_
         if sets is None:
             constraint: SetConstraint = writer.constraint(self._model.decoding.sizes(writer.largest))
             return constraint
-        return SetConstraint.for_model(writer.model, writer.tokenizer, sets.labels, codec=sets.codec, sizes=sets.sizes)
+        return make_constraint(sets, writer.tokenizer, model=writer.model)
 
-    def _answer(self, tokens: list[int], end: int) -> Answer:
+    def _answer(self, tokens: list[int], end: int, stops: tuple[str, ...]) -> Answer:
         text = self._model.network_.tokenizer.decode(tokens, skip_special_tokens=True)
+        found = [at for at in map(text.find, stops) if at >= 0]
+        if found:
+            return Answer(text[: min(found)], len(tokens), is_cut=False)
         return Answer(text, len(tokens), tokens[-1:] != [end])
 
 

@@ -12,6 +12,7 @@ from transformers import LogitsProcessorList
 
 from setaug.decoding.set_request import SetRequest
 from setaug.models.neural.constraint import SetConstraint
+from setaug.serving.request_constraint import make_constraint
 
 
 def generate(model: Any, **options: Any) -> Any:
@@ -35,7 +36,7 @@ def generate(model: Any, **options: Any) -> Any:
 
 def _constraint(model: Any, tokenizer: Any, request: SetRequest) -> SetConstraint:
     """Make a constraint; the model keeps the last ones, so that they end with it."""
-    make = partial(SetConstraint.for_model, model, getattr(tokenizer, "tokenizer", tokenizer))
+    make = partial(make_constraint, tokenizer=getattr(tokenizer, "tokenizer", tokenizer), model=model)
     kept = vars(model).setdefault("_set_constraints", lru_cache(maxsize=64)(make))
-    found: SetConstraint = kept(request.labels, codec=request.codec, sizes=request.sizes)
+    found: SetConstraint = kept(request)
     return found

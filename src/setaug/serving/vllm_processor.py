@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from vllm import SamplingParams
 from vllm.config import VllmConfig
@@ -20,6 +21,7 @@ from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor
 from setaug.decoding.automaton import Choices
 from setaug.decoding.set_request import SetRequest
 from setaug.models.neural.constraint import SetConstraint
+from setaug.serving.request_constraint import make_constraint
 
 _KEPT = 64
 """How many constraints are kept for later requests."""
@@ -59,8 +61,14 @@ class SetLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # types are ch
         self._constraints: OrderedDict[tuple[SetRequest, int], SetConstraint | None] = OrderedDict()
         self._tokenizer: Any = None
         self._requests: Any = others[0] if len(others) == 1 else None
-        # In version 1 a plugin is not shown the last token where steps are scheduled ahead.
-        self._is_blind = self._requests is None and bool(vllm_config.scheduler_config.async_scheduling)
+        self._drafts = vllm_config.speculative_config is not None
+        self._obstacle = ""
+        """Why no request can be answered with a set."""
+        if self._drafts:
+            self._obstacle = "setaug does not support speculative decoding"
+        elif self._requests is None and vllm_config.scheduler_config.async_scheduling:
+            # In version 1 a plugin is not shown the last token where steps are scheduled ahead.
+            self._obstacle = "setaug needs --no-async-scheduling with version 1 of the model runner"
 
     @classmethod
     def validate_params(cls, sampling_params: SamplingParams) -> None:
@@ -73,6 +81,8 @@ class SetLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # types are ch
             raise ValueError(
                 "a request with set_labels takes no structured outputs; set_form=json writes sets as JSON."
             )
+        if sampling_params.allowed_token_ids is not None:
+            raise ValueError("a request with set_labels takes no allowed_token_ids: its labels determine the tokens.")
 
     def _new(self, params: SamplingParams, prompt: list[int] | None, tokens: list[int]) -> _Answer | None:
         request = SetRequest.read(params.extra_args)
@@ -91,11 +101,11 @@ class SetLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # types are ch
 
     def _make(self, request: SetRequest, end: int) -> SetConstraint | None:
         """Make a constraint; None (an empty answer) where the tokenizer allows none, since an error would end vLLM."""
-        if self._is_blind:
-            logger.error("setaug needs --no-async-scheduling with version 1 of the model runner; the answer is empty.")
+        if self._obstacle:
+            logger.error("%s; the answer is empty.", self._obstacle)
             return None
         try:
-            return SetConstraint(self._tokenizer, request.labels, codec=request.codec, sizes=request.sizes, end=end)
+            return make_constraint(request, self._tokenizer, end=end)
         except ValueError as error:
             logger.error("setaug answers a request with an empty text: %s", error)
             return None
@@ -138,6 +148,9 @@ class SetLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # types are ch
 
     def _read_slots(self, context: Any) -> dict[int, _Answer]:
         """Read the tokens that vLLM keeps per request; the last one is also what the model has just been fed."""
+        if self._drafts:  # several rows per request; all of them end the answer
+            slots = enumerate(context.expanded_idx_mapping.tolist())
+            return {row: self._answers[slot] for row, slot in slots if slot in self._answers}
         found = {}
         last = None
         for row, slot in enumerate(context.idx_mapping_np.tolist()):
@@ -157,16 +170,27 @@ class SetLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # types are ch
 
 
 def _forbid(logits: torch.Tensor, choices: dict[int, Choices]) -> None:
-    """Forbid, in place, all but the choices of some rows."""
-    for row, one in choices.items():
-        tokens = torch.from_numpy(one.tokens).to(logits.device)
-        if one.are_banned:
-            logits[row, tokens] = -torch.inf
-            continue
-        kept = logits[row, tokens]
-        logits[row] = -torch.inf
-        # What has forbidden all that a set can go on with (min_tokens, say) does not count: it is to be a set.
-        logits[row, tokens] = torch.where((kept == -torch.inf).all(), torch.zeros_like(kept), kept)
+    """Forbid, in place, all but the choices of some rows, with few operations however many rows there are."""
+    banned = {row: one for row, one in choices.items() if one.are_banned}
+    if banned:
+        logits[_places(banned, logits.device)] = -torch.inf
+    listed = {row: one for row, one in choices.items() if not one.are_banned}
+    if not listed:
+        return
+    rows, tokens = _places(listed, logits.device)
+    kept = logits[rows, tokens]
+    n_left = torch.zeros(len(logits), device=logits.device).index_add_(0, rows, (kept > -torch.inf).float())
+    logits.index_fill_(0, torch.tensor(list(listed), device=logits.device), -torch.inf)
+    # What has forbidden all that a set can go on with (min_tokens, say) does not count: it is to be a set.
+    logits[rows, tokens] = kept.masked_fill(n_left[rows] == 0, 0.0)
+
+
+def _places(choices: dict[int, Choices], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the row and the token of each choice."""
+    lengths = [len(one.tokens) for one in choices.values()]
+    rows = torch.from_numpy(np.repeat(np.array(list(choices)), lengths))
+    tokens = torch.from_numpy(np.concatenate([one.tokens for one in choices.values()]))
+    return rows.to(device), tokens.to(device)
 
 
 def _load_tokenizer(model: Any) -> Any:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from setaug.decoding.set_request import SetRequest
 from setaug.errors import SetAugError
+from setaug.examples import shown
 from setaug.serving.completer import Answers, Ask
 from setaug.web.batching import Predictor
 from setaug.web.bodies import address_of
@@ -25,29 +26,58 @@ Value = Text | int | float
 """A parameter of a request."""
 
 
-class _Question(BaseModel):
-    """The common parameters of completions; other OpenAI fields are ignored, as by other servers."""
+UNSUPPORTED: dict[str, Any] = {
+    **dict.fromkeys(("allowed_token_ids", "bad_words", "logit_bias", "logprobs", "prompt_logprobs", "stop_token_ids")),
+    **dict.fromkeys(("echo", "functions", "ignore_eos", "structured_outputs", "suffix", "tools")),
+    **dict.fromkeys(("frequency_penalty", "min_p", "min_tokens", "presence_penalty", "top_logprobs")),
+    "best_of": 1,
+    "repetition_penalty": 1,
+    "response_format": {"type": "text"},
+    "use_beam_search": False,
+}
+"""Parameters of other servers that change an answer, with the value (besides none) that is accepted."""
+
+
+class StreamOptions(BaseModel):
+    """What a stream contains."""
 
     model_config = ConfigDict(extra="ignore")
+    include_usage: bool = False
+
+
+class _Question(BaseModel):
+    """The common parameters of completions; fields of OpenAI that do not change an answer are ignored."""
+
+    model_config = ConfigDict(extra="allow")
     model: Text | None = None
     n: Annotated[int, Field(ge=1, le=16)] = 1
     temperature: Annotated[float, Field(ge=0, le=2)] = 1.0
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     top_k: Annotated[int, Field(ge=-1, description="0 or -1 for all")] = 0
     max_tokens: Annotated[int | None, Field(ge=1)] = None
+    max_completion_tokens: Annotated[int | None, Field(ge=1, description="the newer name of max_tokens")] = None
+    stop: Text | Annotated[list[Text], Field(max_length=16)] | None = None
     seed: Annotated[int | None, Field(ge=0, lt=1 << 63)] = None
     stream: bool = False
+    stream_options: StreamOptions | None = None
     vllm_xargs: dict[str, Value | list[Value]] | None = Field(
         None, description="the set: set_labels, set_sizes and more"
     )
 
     def ask(self, *, is_chat: bool) -> Ask:
-        """Return the completion parameters; raise a `Refusal` if a set parameter is invalid."""
+        """Return the completion parameters; raise a `Refusal` if one is invalid or not supported."""
+        for name, value in (self.model_extra or {}).items():
+            if name in UNSUPPORTED and value and value != UNSUPPORTED[name]:
+                raise Refusal(400, f"{name} is not supported by setaug serve, got {shown(value)}; leave it out.")
         try:
             sets = SetRequest.read(self.vllm_xargs)
         except ValueError as error:
             raise Refusal(400, str(error)) from None
-        ask = Ask(sets=sets, is_chat=is_chat, n=self.n, max_tokens=self.max_tokens, temperature=0)
+        limit = self.max_completion_tokens or self.max_tokens
+        stops = (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+        ask = Ask(
+            sets=sets, is_chat=is_chat, n=self.n, max_tokens=limit, temperature=0, stops=tuple(filter(None, stops))
+        )
         if self.temperature == 0:  # others that are greedy, too, can share a batch
             return ask
         seed = randbits(32) if self.seed is None else self.seed
@@ -180,6 +210,8 @@ class CompletionsApi:
         if not question.stream:
             return reply({**head, "choices": choices, "usage": usage})
         chunks = [orjson.dumps({**head, "choices": [choice]}) for choice in choices]
+        if question.stream_options is not None and question.stream_options.include_usage:
+            chunks.append(orjson.dumps({**head, "choices": [], "usage": usage}))
         events = b"".join(b"data: " + chunk + b"\n\n" for chunk in [*chunks, b"[DONE]"])
         return Response(events, media_type="text/event-stream")
 

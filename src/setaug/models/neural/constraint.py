@@ -316,6 +316,21 @@ class SetConstraint(LogitsProcessor):
             return None
         return self._named(reading), reading.size
 
+    def unreadable(self) -> list[str]:
+        """Return the known labels that cannot be read back from the text that the tokenizer makes of them.
+
+        `read` knows them by their tokens; who gets only the text (from a server) does not.
+        """
+        if self.labels is None or not isinstance(self.automaton, ClosedSets):
+            return []
+        trie, form = self.automaton.label_tries[-1], self._form
+        rows = zip(trie.items.tolist(), trie.rows.tolist(), trie.lengths.tolist(), strict=True)
+        tokens = {item: row[:length] for item, row, length in rows}
+        texts = self.tokenizer.batch_decode([tokens[at] for at in range(len(tokens))], skip_special_tokens=True)
+        written = [form.before + form.encode_label(label) + form.last for label in self.labels]
+        pairs = zip(self.labels, texts, written, strict=True)
+        return [*self.twins, *(label for label, text, whole in pairs if text.strip() != whole.strip())]
+
     def _named(self, reading: PartialSet) -> tuple[str, ...]:
         return tuple(label if isinstance(label, str) else (self.labels or [])[label] for label in reading.labels)
 

@@ -23,7 +23,7 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from setaug.decoding.automaton import SetAutomaton, Tokens
+from setaug.decoding.automaton import Choices, SetAutomaton, Tokens
 from setaug.decoding.label_sums import LabelTally
 from setaug.models.neural.batches import Batch
 from setaug.models.neural.constraint import SetConstraint
@@ -53,6 +53,8 @@ class _Row:
     state: Any
     n_read: int = 0
     """How many of the tokens the model has read."""
+    choices: Choices | None = None
+    """What may come next; known once all forced tokens are appended."""
 
 
 def can_generate(model: Any, options: dict[str, Any]) -> bool:
@@ -93,7 +95,7 @@ def generate_sets(
     steps = _Steps(columns.narrow(model), inputs)
     streams = _random_streams(inputs, n_each, seed) if options["do_sample"] else None
     warpers = _make_warpers(options)
-    pick = partial(_pick, columns=columns, automaton=automaton, warpers=warpers, streams=streams, tally=tally)
+    pick = partial(_pick, columns=columns, warpers=warpers, streams=streams, tally=tally)
     written: list[list[list[int]]] = [[[]] * n_each for _ in range(len(inputs["input_ids"]))]
     live = [_Row(text, list(range(n_each)), [], automaton.start()) for text in range(len(written))]
     parents = list(range(len(live)))
@@ -113,17 +115,18 @@ def generate_sets(
         for row in live:
             row.n_read += n_next
         waiting = [at for at, row in enumerate(live) if row.n_read == len(row.tokens)]
-        masked = columns.mask(scores[waiting], [automaton.choices(live[at].state) for at in waiting])
+        masked = columns.mask(scores[waiting], [live[at].choices for at in waiting])
         chosen = dict(zip(waiting, pick(masked, [live[at] for at in waiting]), strict=True))
         live, parents = _branch(automaton, columns, live, chosen)
     return written
 
 
 def _force(automaton: SetAutomaton, row: _Row, limit: int, tally: LabelTally | None) -> None:
-    """Append the tokens that have to come."""
-    while len(row.tokens) < limit:
+    """Append the tokens that have to come, and note what may come after them."""
+    while row.choices is None and len(row.tokens) < limit:
         choices = automaton.choices(row.state)
         if choices.are_banned or len(choices.tokens) != 1 or automaton.reading(row.state).has_ended:
+            row.choices = choices
             return
         if tally is not None:
             tally.add(row.text, row.state, choices.tokens, np.ones(1), len(row.samples))
@@ -217,7 +220,6 @@ def _pick(
     rows: Sequence[_Row],
     *,
     columns: "_Columns",
-    automaton: SetAutomaton,
     warpers: LogitsProcessorList,
     streams: list[list[Stream]] | None,
     tally: LabelTally | None,
@@ -232,7 +234,8 @@ def _pick(
         if tally is None:
             draws = np.array([_uniform(streams[row.text][sample]) for sample in row.samples])
         else:
-            tokens = automaton.choices(row.state).tokens
+            assert row.choices is not None
+            tokens = row.choices.tokens
             tally.add(row.text, row.state, tokens, weights[columns.at(tokens)], len(row.samples))
             start = _uniform(streams[row.text][row.samples[0]])
             draws = (start + np.arange(len(row.samples))) / len(row.samples)
@@ -259,6 +262,9 @@ class _Columns:
     def __init__(self, tokens: Tokens | None, n_tokens: int) -> None:
         self._tokens = tokens
         self._width = n_tokens if tokens is None else len(tokens)
+        if tokens is not None:
+            self._places = np.zeros(int(tokens[-1]) + 1, np.int64)
+            self._places[tokens] = np.arange(len(tokens))
 
     def narrow(self, model: Any) -> Any:
         """Return the model with the needed rows of the output layer; they are copied, all else is shared."""
@@ -298,7 +304,7 @@ class _Columns:
 
     def at(self, tokens: Tokens) -> Any:
         """Return the columns of tokens."""
-        return tokens if self._tokens is None else np.searchsorted(self._tokens, tokens)
+        return tokens if self._tokens is None else self._places[tokens]
 
     def token(self, column: int) -> int:
         """Return the token of a column."""

@@ -18,7 +18,8 @@ from setaug.decoding.scored import changed, predict_mixed
 from setaug.errors import DataError
 from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
 from setaug.metrics.indicators import hits_of
-from setaug.models.companion import COMPANION, companion_probabilities, fit_companion
+from setaug.models.companion import companion_probabilities, fit_companion
+from setaug.models.model_folder import COMPANION
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, make_score, new_writer, scorable
 from setaug.models.tfidf import TfidfClassifier

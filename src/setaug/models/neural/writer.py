@@ -223,7 +223,8 @@ class Writer:
         """Return the model's own distribution over the sizes, which come before the labels."""
         openings = self.constraint(decoding.sizes(self.largest)).openings
         sizes, targets = list(openings), [list(opening) for opening in openings.values()]
-        scores = self._score(texts, [targets] * len(texts), decoding.batch_size)
+        # Targets this short leave room, and a text is read again wherever a batch ends within its targets.
+        scores = self._score(texts, [targets] * len(texts), decoding.batch_size * SHARING)
         return [dict(zip(sizes, torch.tensor(row).softmax(dim=0).tolist(), strict=True)) for row in scores]
 
     def obstacle(self, text: str, labels: Sequence[str]) -> str | None:
