@@ -153,7 +153,7 @@ MISTAKES = [
     ("{generator} bad.jsonl", 'line 1 of bad.jsonl: field "text" is missing'),
     ("{generator} dev.jsonl --size-is 99", "too few for a set of 99"),
     ("{generator} dev.jsonl -o sets.txt", "sets.txt: cannot infer the file format from the name"),
-    ("{generator} dev.jsonl --carry typo", 'no row has the field "typo", which is to be carried; the first has "text"'),
+    ("{generator} dev.jsonl --carry typo", 'rows has the field "typo", which is to be carried; the first has "text"'),
     ("{generator} dev.jsonl --carry labels", 'the field "labels" cannot be carried'),
     ("{generator} dev.jsonl --shards 0", "shards must be a positive integer, got 0"),
     ("{generator} dev.jsonl --workers 2", "--workers and --gpus are for --engine ray"),

@@ -179,7 +179,7 @@ def test_an_empty_file_gives_an_empty_table() -> None:
 @pytest.mark.parametrize("shards", [None, 2])
 def test_a_field_that_no_row_has_is_refused_before_anything_is_predicted(shards: int | None) -> None:
     model = Stopping(0)
-    with pytest.raises(DataError, match='no row has the field "whom", which is to be carried; the first has "text",'):
+    with pytest.raises(DataError, match='rows has the field "whom", which is to be carried; the first has "text",'):
         predict_files(model, "in.jsonl", "out.jsonl", carry=["whom"], shards=shards)
     with pytest.raises(ValueError, match='the field "labels" cannot be carried'):
         predict_files(model, "in.jsonl", "out.jsonl", carry=["labels"])

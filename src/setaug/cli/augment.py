@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
         pair_format.check_carried(options.carry)
         check_positive("shards", options.shards)
         engine = _engine(options)
-    _check_carried(options)
+    _warn_of_missing(options)
     waiting_for = {"waiting_for": "starting Ray"} if options.engine == "ray" else {}
     with progress_bar(**waiting_for) as progress:
         report = augment_files(
@@ -127,8 +127,8 @@ def run(options: argparse.Namespace) -> None:
     tell(*summary, *joined_lines(report.joined), *skipped_lines(report.skipped))
 
 
-def _check_carried(options: argparse.Namespace) -> None:
-    """Raise if none of the first rows has a field that is to be carried. Streams can be read only once."""
+def _warn_of_missing(options: argparse.Namespace) -> None:
+    """Warn if none of the first rows has a field that is to be carried. Streams can be read only once."""
     from itertools import islice
     from pathlib import Path
 
@@ -141,9 +141,12 @@ def _check_carried(options: argparse.Namespace) -> None:
         return
     first = list(islice(read_input(options, file.path, skipped=Skipped(), are_labelled=False), 1024))
     for name in options.carry:
-        if first and name != columns.text and not any(name in example.fields for example in first):
+        if first and name not in (columns.text, columns.labels) and not any(name in row.fields for row in first):
             there = listed([columns.text, *first[0].fields])
-            raise UsageError(f"no row has the field {shown(name)}, which is to be carried; the first has {there}.")
+            tell(
+                f"warning: none of the first {counted(len(first), 'row')} has the field {shown(name)}, "
+                f"which is to be carried; the first has {there}."
+            )
 
 
 def _engine(options: argparse.Namespace) -> "Engine":

@@ -308,7 +308,10 @@ def _check_carried(job: PredictJob, window: Sequence[tuple[Example, dict[str, An
         if window and not any(name in carried for _, carried in window):
             example = window[0][0]
             there = listed([job.columns.text, *example.fields])
-            raise DataError(f"no row has the field {shown(name)}, which is to be carried; the first has {there}.")
+            raise DataError(
+                f"none of the first {len(window)} rows has the field {shown(name)}, which is to be carried; "
+                f"the first has {there}."
+            )
 
 
 def _write_file(
