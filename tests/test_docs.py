@@ -112,10 +112,10 @@ def test_the_api_reference_has_every_public_name() -> None:
 
 
 def test_readme_quotes_the_results_page_and_that_quotes_the_stored_results() -> None:
-    stored = {row[0]: plain(row) for row in table_rows(ROOT / "results" / "defaults.md", n_columns=5)}
-    results = {row[0]: plain(row) for row in table_rows(ROOT / "docs" / "results.md", n_columns=5)}
+    stored = {row[0]: plain(row) for row in table_rows(ROOT / "results" / "defaults.md", n_columns=7)}
+    results = {row[0]: plain(row) for row in table_rows(ROOT / "docs" / "results.md", n_columns=7)}
     assert {name: results[name] for name in DEFAULTS} == {name: stored[row] for name, row in DEFAULTS.items()}
-    quoted = {row[0]: plain(row) for row in table_rows(ROOT / "README.md", n_columns=5) if row[0]}
+    quoted = {row[0]: plain(row) for row in table_rows(ROOT / "README.md", n_columns=7) if row[0]}
     assert len(quoted) == 7
     assert quoted == {name: results[name] for name in quoted}
 
