@@ -153,15 +153,16 @@ class TfidfClassifier(LabelScorer):
         texts = [example.text for example in examples]
         self.vectorizer_ = _fit_vectorizer(texts, self.ngrams, self.min_df)
         features, (gold, _) = self.vectorizer_.transform(texts), hits_of(examples, places)
+        unseen = self.vectorizer_.transform([example.text for example in given]) if given else None
         validates = len(given) < _ENOUGH
         hits, sizes = hits_of([*examples, *given] if validates else given, places)
 
         self.trials_: list[Trial] = []
         for done, (name, c) in enumerate(self.candidates, 1):
-            weights = _fit_labels(name, c, features, gold) if given else None
+            weights = _fit_labels(name, c, features, gold) if unseen is not None else None
             parts = [_out_of_fold(name, c, features, gold, self.folds)] if validates else []
             if weights is not None:
-                parts.append(_score(self.vectorizer_.transform([example.text for example in given]), weights))
+                parts.append(_score(unseen, weights))
             scores = np.concatenate(parts)
             calibration = LogisticCalibration.fit(expit(scores), hits)
             options: Any = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
