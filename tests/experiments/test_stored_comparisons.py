@@ -26,7 +26,7 @@ pytestmark = [
 
 
 class Written(NamedTuple):
-    """A row of text, without the constraint."""
+    """A row of the paper's tables."""
 
     method: str
     size: bool
@@ -35,10 +35,10 @@ class Written(NamedTuple):
 SEQ2SEQ, SIZED_SEQ2SEQ = Written("seq2seq", False), Written("seq2seq", True)
 RANDOM, SIZED_RANDOM = Written("random", False), Written("random", True)
 SETAUG, SIZED_SETAUG = Written("setaug", False), Written("setaug", True)
-SIZED_FREQUENCY = Written("frequency", True)
+SIZED_FREQUENCY, SIZED_REVERSED = Written("frequency", True), Written("reversed", True)
 
 
-def outputs(data: str, row: Written, decoding: str) -> dict[int, list[tuple[str, ...]]]:
+def outputs(data: str, row: Written, decoding: str, constrained: bool) -> dict[int, list[tuple[str, ...]]]:
     """Return the stored sets of a row, by seed."""
     found = {}
     for line in (RESULTS / CELLS).read_text().splitlines():
@@ -47,7 +47,7 @@ def outputs(data: str, row: Written, decoding: str) -> dict[int, list[tuple[str,
         if (
             (cell["data"], cell["method"]) == (data, row.method)
             and cell["augmenter"]["size"] == row.size
-            and (way.get("name"), way.get("constrained"), way.get("samples")) == (decoding, False, 0)
+            and (way.get("name"), way.get("constrained"), way.get("samples")) == (decoding, constrained, 0)
         ):
             found[cell["seed"]] = [one.labels for one in read_predictions(predictions_path(RESULTS, cell))]
     return found
@@ -58,9 +58,11 @@ def true_sets(data: str) -> list[tuple[str, ...]]:
     return [example.labels for example in load_dataset(data, DATA).test]
 
 
-def difference(data: str, before: Written, after: Written, decoding: str = "greedy") -> Difference:
+def difference(
+    data: str, before: Written, after: Written, decoding: str = "greedy", *, constrained: bool = False
+) -> Difference:
     """Compare two rows, for the seeds that both have, in the score of the data set."""
-    first, second = (outputs(data, row, decoding) for row in (before, after))
+    first, second = (outputs(data, row, decoding, constrained) for row in (before, after))
     seeds = sorted(first.keys() & second.keys())
     assert seeds
     rows = [[row[seed] for seed in seeds] for row in (first, second)]
@@ -69,12 +71,32 @@ def difference(data: str, before: Written, after: Written, decoding: str = "gree
 
 @pytest.mark.parametrize(
     ("before", "after", "points"),
-    [(SEQ2SEQ, SIZED_SETAUG, 3.7), (SIZED_SEQ2SEQ, SIZED_SETAUG, 5.1), (SIZED_SEQ2SEQ, SIZED_RANDOM, 5.1)],
+    [
+        (SEQ2SEQ, SIZED_SETAUG, 3.7),
+        (SIZED_SEQ2SEQ, SIZED_SETAUG, 5.1),
+        (SIZED_SEQ2SEQ, SIZED_RANDOM, 5.1),
+        (SIZED_SETAUG, SIZED_FREQUENCY, 5.3),
+        (SIZED_SETAUG, SIZED_REVERSED, 3.3),
+        (SIZED_RANDOM, SIZED_REVERSED, 3.3),
+    ],
 )
-def test_on_entity_types_several_orders_gain_more_than_chance(before: Written, after: Written, points: float) -> None:
+def test_on_entity_types_these_orders_gain_more_than_chance(before: Written, after: Written, points: float) -> None:
     found = difference(TYPES, before, after)
     assert 100 * found.points == pytest.approx(points, abs=0.06)
     assert found.p_paired < 0.001
+
+
+def test_on_entity_types_the_constraint_turns_the_gain_of_frequent_first_orders() -> None:
+    found = difference(TYPES, SIZED_SETAUG, SIZED_FREQUENCY, constrained=True)
+    assert 100 * found.points == pytest.approx(-0.75, abs=0.01)
+    assert found.p_paired < CHANCE
+
+
+@pytest.mark.parametrize("data", [EMOTIONS, TYPES, TOPICS])
+def test_with_the_constraint_reversed_orders_are_below_within_chance(data: str) -> None:
+    found = difference(data, SIZED_SETAUG, SIZED_REVERSED, constrained=True)
+    assert found.points < 0
+    assert found.p_paired > CHANCE
 
 
 def test_on_entity_types_the_size_costs_more_than_chance() -> None:
@@ -101,6 +123,8 @@ def test_on_entity_types_the_size_costs_more_than_chance() -> None:
                 (SIZED_SEQ2SEQ, SIZED_SETAUG),
                 (SIZED_RANDOM, SIZED_SETAUG),
                 (SIZED_SETAUG, SIZED_FREQUENCY),
+                (SIZED_SETAUG, SIZED_REVERSED),
+                (SIZED_RANDOM, SIZED_REVERSED),
             )
         ),
     ],

@@ -111,7 +111,8 @@ def run(options: argparse.Namespace) -> None:
         if options.dry_run:
             _list_cells(name, setup, options, data)
             continue
-        with progress_bar(f"{name}: first training run") as progress:
+        waiting_for = "tests of the stored results" if options.report else "first training run"
+        with progress_bar(f"{name}: {waiting_for}") as progress:
             how: dict[str, Any] = {"data": data, "command": _command(name, options), "progress": progress}
             if name == GRAPHS:
                 _, paths = draw_graphs(setup, options.output, **how)
