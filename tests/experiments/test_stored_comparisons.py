@@ -137,3 +137,24 @@ def test_these_differences_are_within_chance(data: str, before: Written, after: 
 def test_no_way_of_decoding_tells_setaug_from_other_orders_on_emotions(decoding: str) -> None:
     for other in (SEQ2SEQ, SIZED_RANDOM):
         assert difference(EMOTIONS, other, SIZED_SETAUG, decoding).p_paired > CHANCE
+
+
+@pytest.mark.parametrize(
+    ("data", "generated", "within_one", "distinct", "repeated"),
+    [
+        ("go-emotions[min2,train600,test400]", 100, 100, 93.5, 6.5),
+        ("ufet[min2,train400,test400]", 65.5, 98.0, 19.8, 80.0),
+        ("reuters[min2,train300,test400]", 99.0, 99.5, 97.2, 2.5),
+    ],
+)
+def test_the_stated_size_counts_what_is_generated_not_the_distinct_labels(
+    data: str, generated: float, within_one: float, distinct: float, repeated: float
+) -> None:
+    (found,) = (
+        line["result"]["sizes"]
+        for line in map(json.loads, (RESULTS / CELLS).read_text().splitlines())
+        if (line["cell"]["data"], line["cell"]["method"], line["cell"].get("seed")) == (data, "setaug", 15143)
+        and line["cell"]["decoding"].get("constrained") is False
+    )
+    names = ("agreement_generated", "agreement_generated_within_one", "agreement_distinct", "repeated")
+    assert [100 * found[name] for name in names] == pytest.approx([generated, within_one, distinct, repeated], abs=0.051)
