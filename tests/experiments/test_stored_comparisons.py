@@ -157,4 +157,6 @@ def test_the_stated_size_counts_what_is_generated_not_the_distinct_labels(
         and line["cell"]["decoding"].get("constrained") is False
     )
     names = ("agreement_generated", "agreement_generated_within_one", "agreement_distinct", "repeated")
-    assert [100 * found[name] for name in names] == pytest.approx([generated, within_one, distinct, repeated], abs=0.051)
+    assert [100 * found[name] for name in names] == pytest.approx(
+        [generated, within_one, distinct, repeated], abs=0.051
+    )
