@@ -240,7 +240,7 @@ def _trainings(found: Sequence[DataResults]) -> list[str]:
     """Return notes on what was trained, and how."""
     default = asdict(paper_settings())
     ways: dict[str, None] = {}
-    recipes = set()
+    takes_last = False
     for cell in (cell for one in found for cell in one.cells if "training" in cell):
         kind = "classifier" if cell["method"] == "classifier" else "writes sets"
         recipe = cell["training"].get("recipe", "paper")
@@ -248,11 +248,11 @@ def _trainings(found: Sequence[DataResults]) -> list[str]:
         settings = {name: value for name, value in cell["training"].items() if name in usual and name != "seed"}
         changes = [f"{name} {value}" for name, value in settings.items() if usual[name] != value]
         ways[", ".join([f"{cell['model']} ({kind})", *changes])] = None
-        recipes.add(recipe)
+        takes_last |= recipe == "paper" and "curve" not in cell  # a curve is of dev scores, which choose the checkpoint
     if not ways:
         return []
     trained = "Trained, with what differs from the default: " + "; ".join(ways) + "."
-    if recipes == {"default"}:
+    if not takes_last:
         return [trained]
     return [
         trained,
