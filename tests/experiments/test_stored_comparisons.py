@@ -47,6 +47,8 @@ def outputs(data: str, row: Written, decoding: str, constrained: bool) -> dict[i
         if (
             (cell["data"], cell["method"]) == (data, row.method)
             and cell["augmenter"]["size"] == row.size
+            and (cell["augmenter"]["min_pmi"], cell["augmenter"]["min_ratio"]) == (1, 3)
+            and "curve" not in cell
             and (way.get("name"), way.get("constrained"), way.get("samples")) == (decoding, constrained, 0)
         ):
             found[cell["seed"]] = [one.labels for one in read_predictions(predictions_path(RESULTS, cell))]
