@@ -34,10 +34,13 @@ WEIGHTS = {
 OBJECTIVES = {
     "plain": "likelihood of the given order and the sampled ones",
     "closed": "the same, normalized over the tokens that the set constraint allows",
+    "mixed": "the mean of plain and closed",
     "elbo": "a lower bound of the set's likelihood, from sampled orders only",
     "iwelbo": "the importance-weighted bound over the sampled orders",
 }
 """Training objectives."""
+CONSTRAINED = ("closed", "mixed")
+"""Objectives that know which tokens the set constraint allows; they need a closed vocabulary."""
 DRAWN = ("elbo", "iwelbo")
 """Objectives whose orders are all sampled, without the given one."""
 

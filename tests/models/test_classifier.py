@@ -13,6 +13,7 @@ from setaug.decoding.mixture import LogisticCalibration
 from setaug.errors import DataError
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
+from setaug.sample import sample_examples
 from tests.conftest import DEV, EXAMPLES
 
 TEXTS = [example.text for example in DEV]
@@ -20,8 +21,8 @@ GOLD = [example.labels for example in DEV]
 SHORT = TrainingSettings(epochs=1)
 
 
-def f1(found):
-    return score_sets(GOLD, [one.labels for one in found]).samples_f1
+def f1(found, gold=DEV):
+    return score_sets([one.labels for one in gold], [one.labels for one in found]).samples_f1
 
 
 # --- score each label -------------------------------------------------------------------------------------------------
@@ -166,19 +167,20 @@ def test_what_does_not_fit_set_search_is_refused(search):
 
 def test_set_search_has_label_probabilities():
     """A label is written with the probability that the set has it, divided by the mean size."""
-    model = SetSearch("tiny", training=SHORT).fit(EXAMPLES, dev=DEV)
+    dev = list(sample_examples(100, seed=1))
+    model = SetSearch("tiny", training=SHORT).fit(EXAMPLES, dev=dev)
     mean_size = sum(len(one.labels) for one in EXAMPLES) / len(EXAMPLES)
     raw = model._probabilities(TEXTS, model._decoding(), None).labels
     assert raw.sum(axis=1) == pytest.approx(np.full(len(TEXTS), mean_size), rel=1e-3)
     assert model.predict_proba(TEXTS) == pytest.approx(model.mixture_.calibrations[0](raw))
-    assert f1(model.predict(DEV)) == pytest.approx(model.record_["chosen"]["f1"])
-    found = model.predict(DEV)
+    assert f1(model.predict(dev), dev) == pytest.approx(model.record_["chosen"]["f1"])
+    found = model.predict(dev)
     assert all(one.probabilities and one.labels for one in found)
-    assert model.predict(DEV, choose="written") == model._search(DEV, model._decoding(), None)
-    assert f1(found) > f1(model.predict(DEV, choose="written"))
-    assert all(one.probabilities is None for one in model.predict(DEV, constrained=False))
+    assert model.predict(dev, choose="written") == model._search(dev, model._decoding(), None)
+    assert f1(found, dev) > f1(model.predict(dev, choose="written"), dev)
+    assert all(one.probabilities is None for one in model.predict(dev, constrained=False))
     with pytest.raises(ValueError, match="choose='size' needs probabilities of all labels: a closed vocabulary"):
-        model.predict(DEV, choose="size", constrained=False)
+        model.predict(dev, choose="size", constrained=False)
 
 
 def test_set_search_needs_no_augmenter():

@@ -64,6 +64,25 @@ def test_loss_and_gradient_are_those_of_masked_scores(kind):
                 torch.testing.assert_close(weights.grad, slopes[name], rtol=1e-3, atol=1e-5, msg=name)
 
 
+@pytest.mark.parametrize("kind", ["bart", "t5", "llama"])
+def test_the_mixed_loss_and_gradient_are_the_mean_of_plain_and_closed(kind):
+    layout, constraint, items = parts(kind)
+    batch = ClosedCollator(layout.pack, constraint.automaton, constraint.automaton.tokens.tolist())(items)
+    found = {}
+    for objective in ("closed", "mixed"):
+        layout.model.zero_grad()
+        loss = training_loss(layout, layout.model, batch, objective)
+        loss.backward()
+        found[objective] = [loss, *(weights.grad.clone() for weights in layout.model.parameters())]
+    layout.model.zero_grad()
+    plain = training_loss(layout, layout.model, layout.pack(items), "plain")
+    plain.backward()
+    found["plain"] = [plain, *(weights.grad.clone() for weights in layout.model.parameters())]
+    assert found["plain"][0] > found["closed"][0] + 0.1
+    for one, other, mean in zip(found["plain"], found["closed"], found["mixed"], strict=True):
+        torch.testing.assert_close(mean, (one + other) / 2, rtol=1e-3, atol=1e-5, check_dtype=False)
+
+
 def test_a_set_goes_on_with_unused_labels_until_its_size_is_reached():
     layout, constraint, items = parts("t5")
     batch = ClosedCollator(layout.pack, constraint.automaton, constraint.automaton.tokens.tolist())(items)
@@ -87,17 +106,18 @@ def test_a_target_that_is_no_set_may_go_on_with_anything():
     assert training_loss(layout, layout.model, batch, "closed").isfinite()
 
 
-@pytest.mark.parametrize("name", ["mini", "mini-causal"])
-def test_a_model_learns_with_it(name, tmp_path):
-    settings = TrainingSettings(epochs=6, objective="closed", learning_rate=3e-3)
+@pytest.mark.parametrize(("name", "objective"), [("mini", "closed"), ("mini-causal", "closed"), ("mini", "mixed")])
+def test_a_model_learns_with_it(name, objective, tmp_path):
+    settings = TrainingSettings(epochs=6, objective=objective, learning_rate=3e-3)
     model = SetGenerator(name, training=settings, augmenter=SetAugmenter(n_orders=1)).fit(EXAMPLES, folder=tmp_path)
     untrained = SetGenerator(name, training=TrainingSettings(epochs=1, learning_rate=1e-9)).fit(EXAMPLES)
     assert model.score(EXAMPLES) > untrained.score(EXAMPLES) + 0.1
 
 
-def test_what_has_no_known_labels_or_no_sets_is_refused():
-    training = TrainingSettings(objective="closed")
-    with pytest.raises(ValueError, match="the objective closed needs known labels"):
+@pytest.mark.parametrize("objective", ["closed", "mixed"])
+def test_what_has_no_known_labels_or_no_sets_is_refused(objective):
+    training = TrainingSettings(objective=objective)
+    with pytest.raises(ValueError, match=f"the objective {objective} needs known labels"):
         SetGenerator("mini", vocabulary="open", training=training).fit(EXAMPLES)
     for method in ("classifier", "set-search"):
         with pytest.raises(ValueError, match="so its objective is plain"):

@@ -1,19 +1,29 @@
 """Several models as one: their calibrated label probabilities, weighted on dev data, and the rule that chooses sets."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.optimize import minimize
+from scipy.special import expit, logit, softmax
 
-from setaug.decoding.choice import Floats, Hits, Rule, mean_f1
+from setaug.decoding.choice import Floats, Hits, Rule
 from setaug.settings import WAYS
 
-_ROUNDS = 10
 _TINY = 1e-6
+_SHRINKAGE = 5.0
+"""How strongly calibrations are pulled to the identity, and ..."""
+_PRIOR = 30.0
+"""... weights to equal ones: little dev data changes little. Both were chosen on dev data; see docs/models.md."""
+_MIN_JUDGES = 50
+"""Fewer dev examples do not compare ways to choose a set: by chance, a tuned threshold is often better on them."""
+_RAREST = 1e-4
+"""Labels that are rarer are treated as if they were so frequent."""
+_SLOPES, _SHIFTS, _TILTS = (0.01, 100.0), (-20.0, 20.0), (-1.0, 0.0)
+"""Bounds: data that is separated perfectly has no steepest curve, and rare labels are never made rarer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +52,19 @@ class LogisticCalibration:
     shift: float = 0.0
 
     @classmethod
-    def fit(cls, probabilities: Floats, hits: Hits) -> "LogisticCalibration":
-        """Fit the calibration on dev data; it is the identity if the slope would not be positive."""
-        from sklearn.linear_model import LogisticRegression
+    def fit(cls, probabilities: Floats, hits: Hits, *, shrinkage: float = 0.0) -> "LogisticCalibration":
+        """Fit the calibration on dev data by maximum likelihood.
 
+        Parameters
+        ----------
+        shrinkage
+            How strongly it is pulled to the identity, if the probabilities are more than scores.
+
+        """
         if hits.all() or not hits.any():
             return cls()
-        model = LogisticRegression(C=100.0).fit(_log_odds(probabilities).reshape(-1, 1), hits.ravel())
-        slope, shift = float(model.coef_[0, 0]), float(model.intercept_[0])
-        return cls(slope, shift) if slope > 0 else cls()
+        slope, shift = _fit_logistic([_log_odds(probabilities).ravel()], hits.ravel(), shrinkage, [_SLOPES, _SHIFTS])
+        return cls() if slope == _SLOPES[0] else cls(slope, shift)
 
     def __call__(self, probabilities: Floats) -> Floats:
         """Return the calibrated probabilities."""
@@ -81,6 +95,9 @@ def _log_odds(probabilities: Floats) -> Floats:
 class Mixture:
     """A weighted mean of the calibrated probabilities of several models, and the rule for its sets.
 
+    A mean of calibrated probabilities is less certain than it should be, and too low for rare labels. So it is
+    calibrated once more, as a logistic function of its log-odds with a shift of its own for each label.
+
     Parameters
     ----------
     weights
@@ -89,12 +106,16 @@ class Mixture:
         The calibration of each model.
     rule
         How a set is chosen.
+    slope, shifts
+        The calibration of the mean: one slope, and a shift for each label; without shifts there is none.
 
     """
 
     weights: tuple[float, ...]
     calibrations: tuple[LogisticCalibration, ...]
     rule: Rule
+    slope: float = 1.0
+    shifts: tuple[float, ...] = ()
 
     @classmethod
     def fit(
@@ -108,10 +129,10 @@ class Mixture:
         ways: Sequence[str] = tuple(WAYS),
         calibrate: bool = True,
     ) -> tuple["Mixture", float]:
-        """Return the mixture with the highest mean F1 of the sets on dev data, and that F1.
+        """Tune a mixture on dev data; return it, and the mean F1 of its sets.
 
-        The weights are found by ensemble selection (Caruana et al. 2004): in each of ten rounds, the model is added,
-        possibly again, with which sets are best by expected F1.
+        Weights and calibrations maximize the likelihood of the true sets, since F1 on little dev data is too noisy for
+        that; the rule maximizes F1.
 
         Parameters
         ----------
@@ -120,33 +141,22 @@ class Mixture:
         hits, n_true
             Which labels each example has, and how many (they may have labels without a column).
         calibrate
-            Whether the probabilities of each model are calibrated before they are averaged.
+            Whether probabilities are calibrated, those of each model and their mean.
 
         """
         calibrations = tuple(
-            LogisticCalibration.fit(member.labels, hits) if calibrate else LogisticCalibration() for member in members
+            LogisticCalibration.fit(member.labels, hits, shrinkage=_SHRINKAGE) if calibrate else LogisticCalibration()
+            for member in members
         )
-        calibrated = [
-            LabelProbabilities(apply(member.labels), member.sizes)
-            for apply, member in zip(calibrations, members, strict=True)
-        ]
-        rule = Rule(least=least, largest=largest)
-        counts, best = np.zeros(len(members)), (-1.0, np.zeros(len(members)))
-        for _ in range(_ROUNDS if len(members) > 1 else 1):
-            tried = []
-            for at in range(len(members)):
-                added = counts + np.eye(len(members))[at]
-                mean = average(calibrated, added / added.sum())
-                tried.append(
-                    (mean_f1(Rule(least=least, largest=largest).choose(mean.labels, mean.sizes), hits, n_true), added)
-                )
-            reached, counts = max(tried, key=lambda pair: pair[0])
-            if reached > best[0]:
-                best = reached, counts
-        weights = tuple((best[1] / best[1].sum()).tolist())
-        mean = average(calibrated, weights)
+        weights = _fit_weights([apply(one.labels) for apply, one in zip(calibrations, members, strict=True)], hits)
+        mixture = cls(weights=weights, calibrations=calibrations, rule=Rule(least=least, largest=largest))
+        if calibrate:
+            slope, shifts = _calibrate_mean(mixture.combine(members).labels, hits)
+            mixture = replace(mixture, slope=slope, shifts=shifts)
+        mean = mixture.combine(members)
+        ways = ways if len(hits) >= _MIN_JUDGES else ways[:1]
         rule, f1 = Rule.fit(mean.labels, mean.sizes, hits, n_true, least=least, largest=largest, ways=ways)
-        return cls(weights=weights, calibrations=calibrations, rule=rule), f1
+        return replace(mixture, rule=rule), f1
 
     def combine(self, members: Sequence[LabelProbabilities]) -> LabelProbabilities:
         """Return the combined probabilities of the models."""
@@ -154,12 +164,16 @@ class Mixture:
             LabelProbabilities(apply(member.labels), member.sizes)
             for apply, member in zip(self.calibrations, members, strict=True)
         ]
-        return average(calibrated, self.weights)
+        mean = average(calibrated, self.weights)
+        if not self.shifts:
+            return mean
+        return replace(mean, labels=expit(self.slope * _log_odds(mean.labels) + np.array(self.shifts)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON."""
         pairs = [one.to_list() for one in self.calibrations]
-        return {"weights": list(self.weights), "calibrations": pairs, "rule": self.rule.to_dict()}
+        mean = {"slope": self.slope, "shifts": list(self.shifts)}
+        return {"weights": list(self.weights), "calibrations": pairs, **mean, "rule": self.rule.to_dict()}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "Mixture":
@@ -168,7 +182,55 @@ class Mixture:
         calibrations = tuple(map(LogisticCalibration.from_list, saved["calibrations"]))
         if len(weights) != len(calibrations) or not np.isfinite(weights).all() or not 0.99 < sum(weights) < 1.01:
             raise ValueError(f"weights must sum to 1, one for each calibration, got {weights!r}")
-        return cls(weights=weights, calibrations=calibrations, rule=Rule.from_dict(saved["rule"]))
+        slope, shifts = float(saved["slope"]), tuple(map(float, saved["shifts"]))
+        if not np.isfinite([slope, *shifts]).all():
+            raise ValueError("slope and shifts must be finite numbers")
+        rule = Rule.from_dict(saved["rule"])
+        return cls(weights=weights, calibrations=calibrations, rule=rule, slope=slope, shifts=shifts)
+
+
+def _fit_logistic(
+    features: Sequence[Floats], hits: Hits, shrinkage: float, bounds: Sequence[tuple[float, float]]
+) -> list[float]:
+    """Return the slopes of features and the shift of a logistic regression that is pulled to the first feature."""
+    columns, identity = np.stack([*features, np.ones(len(hits))]), np.eye(len(features) + 1)[0]
+
+    def loss(found: Floats) -> tuple[float, Floats]:
+        z, away = found @ columns, found - identity
+        value = np.logaddexp(0, z).sum() - z[hits].sum() + shrinkage / 2 * away @ away
+        return float(value), columns @ (expit(z) - hits) + shrinkage * away
+
+    found: list[float] = minimize(loss, identity, jac=True, method="L-BFGS-B", bounds=bounds).x.tolist()
+    return found
+
+
+def _calibrate_mean(mean: Floats, hits: Hits) -> tuple[float, tuple[float, ...]]:
+    """Return the slope, and the shift of each label: the rarer a label seems to the models, the more it is raised."""
+    if hits.all() or not hits.any():
+        return 1.0, ()
+    rarity = np.log(np.clip(mean.mean(axis=0), _RAREST, 1))
+    rarity -= rarity.max()
+    features = [_log_odds(mean).ravel(), np.broadcast_to(rarity, mean.shape).ravel()]
+    slope, tilt, shift = _fit_logistic(features, hits.ravel(), _SHRINKAGE, [_SLOPES, _TILTS, _SHIFTS])
+    return slope, tuple((shift + tilt * rarity).tolist())
+
+
+def _fit_weights(calibrated: Sequence[Floats], hits: Hits) -> tuple[float, ...]:
+    """Return the weights with the highest likelihood, times a prior (Dirichlet) that prefers equal ones."""
+    if len(calibrated) == 1:
+        return (1.0,)
+    shares = np.stack([np.where(hits, p, 1 - p).ravel() for p in calibrated])
+    shares = np.clip(shares[:, np.ptp(shares, axis=0) > _TINY], _TINY, 1)  # the others are the same for all weights
+
+    def loss(logits: Floats) -> tuple[float, Floats]:
+        weights = softmax(logits)
+        mean = weights @ shares
+        slopes = (shares / mean).sum(axis=1) + _PRIOR / weights
+        value = np.log(mean).sum() + _PRIOR * np.log(weights).sum()
+        return -float(value), -weights * (slopes - weights @ slopes)
+
+    found = minimize(loss, np.zeros(len(calibrated)), jac=True, method="L-BFGS-B")
+    return tuple(softmax(found.x).tolist())
 
 
 def average(members: Sequence[LabelProbabilities], weights: Sequence[float] | Floats) -> LabelProbabilities:

@@ -26,11 +26,13 @@ from setaug.models.tfidf import TfidfClassifier
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
 from setaug.registry import DEFAULT_ORDERING
-from setaug.settings import DRAWN, Decoding, Progress, TrainingSettings, check_whole
+from setaug.settings import CONSTRAINED, DRAWN, Decoding, Progress, TrainingSettings, check_whole
 from setaug.vocabulary import check_vocabulary, known_labels
 
 MAX_JUDGES = 300
 """Dev examples that decide how sets are chosen; more would only take longer."""
+MIN_WEIGHT = 0.05
+"""A companion with a lower weight is left out."""
 
 
 class SetGenerator(SetModel):
@@ -99,8 +101,10 @@ class SetGenerator(SetModel):
         check_vocabulary(self.vocabulary)
         if self.one_order and self.training.fresh_orders:
             raise ValueError("fresh_orders requires sampled orders, but this method repeats a single order.")
-        if self.training.objective == "closed" and self.vocabulary == "open":
-            raise ValueError("the objective closed needs known labels, so vocabulary cannot be open.")
+        if self.training.objective in CONSTRAINED and self.vocabulary == "open":
+            raise ValueError(
+                f"the objective {self.training.objective} needs known labels, so vocabulary cannot be open."
+            )
         if self.training.objective in DRAWN:
             self._check_draws(self.training.objective)
 
@@ -180,7 +184,7 @@ class SetGenerator(SetModel):
         if companion and self.companion_ is not None:
             both = [own, companion_probabilities(self.companion_, texts, known)]
             mixture, chosen["f1_with_companion"] = Mixture.fit(both, hits, n_true, **how)
-            if mixture.weights[1] > 0 and chosen["f1_with_companion"] > f1:
+            if mixture.weights[1] > MIN_WEIGHT:
                 self.mixture_ = mixture
         return chosen | {"n_dev": len(judges), **self.mixture_.to_dict()}
 

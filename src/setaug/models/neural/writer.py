@@ -27,7 +27,7 @@ from setaug.models.neural.scratch import SHAPES, scratch_generator, train_tokeni
 from setaug.models.neural.training.objectives import ClosedCollator, training_loss
 from setaug.models.neural.training.processes import is_sharded
 from setaug.predictions import Prediction
-from setaug.settings import Decoding, Progress, TrainingSettings
+from setaug.settings import CONSTRAINED, Decoding, Progress, TrainingSettings
 
 DRAWS = 8
 """Sets that are drawn of a text to sum label probabilities over."""
@@ -330,7 +330,7 @@ def fit_writer(
     data, counted = make_training_set(layout, examples, write=write, settings=training)
     loss = partial(training_loss, layout, objective=training.objective)
     collate = layout.collator()
-    if training.objective == "closed":
+    if training.objective in CONSTRAINED:
         sets = writer.constraint(Decoding().sizes(writer.largest)).automaton
         assert isinstance(sets, ClosedSets)
         collate = ClosedCollator(collate, sets, sets.tokens.tolist())

@@ -15,8 +15,11 @@ from setaug.models.neural.layouts import Collate, Layout
 def training_loss(layout: Layout, model: Any, batch: Batch, objective: str) -> torch.Tensor:
     """Run a model on a batch of the layout; return the loss that the objective defines."""
     if objective == "closed":
-        logits = layout.logits(model, batch).float().masked_fill(~batch["allowed"], -torch.inf)
-        return torch.nn.functional.cross_entropy(logits, batch["chosen"])
+        return _closed_loss(layout.logits(model, batch), batch)
+    if objective == "mixed":
+        logits = layout.logits(model, {name: values for name, values in batch.items() if name != "columns"}).float()
+        plain = torch.nn.functional.cross_entropy(logits, batch["columns"][batch["chosen"]])
+        return (plain + _closed_loss(logits[:, batch["columns"]], batch)) / 2
     found = layout.token_log_probabilities(model, batch)
     if objective == "plain":
         return -found.mean()
@@ -24,8 +27,14 @@ def training_loss(layout: Layout, model: Any, batch: Batch, objective: str) -> t
     return set_loss(log_p, batch["labels"], len(batch["n_targets"]), objective)
 
 
+def _closed_loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """Return the loss of logits of the batch's columns, normalized over the allowed ones."""
+    masked = logits.float().masked_fill(~batch["allowed"], -torch.inf)
+    return torch.nn.functional.cross_entropy(masked, batch["chosen"])
+
+
 class ClosedCollator:
-    """Add to a batch which tokens a set can go on with, for the objective ``closed``.
+    """Add to a batch which tokens a set can go on with, for the objectives `CONSTRAINED`.
 
     The columns of the masks are the tokens that any set of known labels needs, so the output layer computes no others.
     A target that the constraint cannot read (its labels are tokenized otherwise in a set) may go on with any of them.
