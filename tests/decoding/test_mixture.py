@@ -134,14 +134,19 @@ def test_the_mean_is_calibrated_again():
         assert found[part].mean() == pytest.approx(hits[part].mean(), abs=0.04)
 
 
-def test_rare_labels_are_raised_and_never_lowered():
-    hits, (member,) = world(400, noise=[0.5])
-    rarer = np.linspace(0, 3, hits.shape[1])  # how much too low the models are for each label
-    low = LabelProbabilities(expit(logit(member.labels) - rarer))
-    shifts = np.array(fit([low, low], hits)[0].shifts)
-    assert np.corrcoef(shifts, rarer)[0, 1] > 0.95
-    high = LabelProbabilities(expit(logit(member.labels) + rarer))
-    assert np.ptp(fit([high, high], hits)[0].shifts) == pytest.approx(0, abs=1e-6)
+@pytest.mark.parametrize(("seen", "is_raised"), [(2.0, True), (0.5, False)])
+def test_rare_labels_are_raised_and_never_lowered(seen, is_raised):
+    """The models take labels for rarer than they are, or for more frequent."""
+    rng = np.random.default_rng(0)
+    rarity = np.linspace(0, 2.5, 12)
+    odds = rng.normal(-1.0, 2.0, (600, 12))
+    hits = rng.random(odds.shape) < expit(odds - rarity)
+    members = [LabelProbabilities(expit(odds - seen * rarity + rng.normal(0, 0.5, odds.shape))) for _ in range(2)]
+    shifts = np.array(fit(members, hits)[0].shifts)
+    if is_raised:
+        assert np.corrcoef(shifts, rarity)[0, 1] > 0.95
+    else:
+        assert np.ptp(shifts) == 0
 
 
 def test_few_dev_examples_do_not_replace_expected_f1():

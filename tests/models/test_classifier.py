@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from setaug import Example
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import LogisticCalibration
+from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
 from setaug.errors import DataError
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
@@ -172,7 +172,7 @@ def test_set_search_has_label_probabilities():
     mean_size = sum(len(one.labels) for one in EXAMPLES) / len(EXAMPLES)
     raw = model._probabilities(TEXTS, model._decoding(), None).labels
     assert raw.sum(axis=1) == pytest.approx(np.full(len(TEXTS), mean_size), rel=1e-3)
-    assert model.predict_proba(TEXTS) == pytest.approx(model.mixture_.calibrations[0](raw))
+    assert model.predict_proba(TEXTS) == pytest.approx(model.mixture_.combine([LabelProbabilities(raw)]).labels)
     assert f1(model.predict(dev), dev) == pytest.approx(model.record_["chosen"]["f1"])
     found = model.predict(dev)
     assert all(one.probabilities and one.labels for one in found)

@@ -182,7 +182,7 @@ class Mixture:
         calibrations = tuple(map(LogisticCalibration.from_list, saved["calibrations"]))
         if len(weights) != len(calibrations) or not np.isfinite(weights).all() or not 0.99 < sum(weights) < 1.01:
             raise ValueError(f"weights must sum to 1, one for each calibration, got {weights!r}")
-        slope, shifts = float(saved["slope"]), tuple(map(float, saved["shifts"]))
+        slope, shifts = float(saved.get("slope", 1.0)), tuple(map(float, saved.get("shifts", ())))
         if not np.isfinite([slope, *shifts]).all():
             raise ValueError("slope and shifts must be finite numbers")
         rule = Rule.from_dict(saved["rule"])
