@@ -186,7 +186,8 @@ class SetGenerator(SetModel):
             mixture, chosen["f1_with_companion"] = Mixture.fit(both, hits, n_true, **how)
             if mixture.weights[1] > MIN_WEIGHT:
                 self.mixture_ = mixture
-        return chosen | {"n_dev": len(judges), **self.mixture_.to_dict()}
+        summary = {name: value for name, value in self.mixture_.to_dict().items() if name != "shifts"}
+        return chosen | {"n_dev": len(judges), **summary}
 
     @property
     def _uses_companion(self) -> bool:
