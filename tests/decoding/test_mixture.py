@@ -120,7 +120,7 @@ def test_without_calibration_the_identity_is_kept():
 def test_a_saved_mixture_is_the_same():
     hits, members = world(50, noise=[1.0, 2.0])
     mixture, _ = fit(members, hits)
-    assert Mixture.from_dict(mixture.to_dict()) == mixture
+    assert Mixture.from_dict(mixture.to_dict(), n_labels=12) == mixture
 
 
 def test_the_mean_is_calibrated_again():
@@ -158,9 +158,11 @@ def test_few_dev_examples_do_not_replace_expected_f1():
     assert asked.rule.way == "top-k"
 
 
-@pytest.mark.parametrize("change", [{"slope": float("nan")}, {"shifts": [float("inf")]}, {"weights": [0.5]}])
+@pytest.mark.parametrize(
+    "change", [{"slope": float("nan")}, {"shifts": [float("inf")]}, {"shifts": [0.5]}, {"weights": [0.5]}]
+)
 def test_a_mixture_with_strange_numbers_is_refused(change):
     hits, members = world(20, noise=[1.0, 2.0])
     saved = fit(members, hits)[0].to_dict()
     with pytest.raises(ValueError, match="must"):
-        Mixture.from_dict(saved | change)
+        Mixture.from_dict(saved | change, n_labels=12)

@@ -88,7 +88,8 @@ def test_an_ensemble_of_model_folders_is_saved_with_them(models, classifier, tmp
         ({"members": ["tf-idf"]}, "it mixes other models than it holds"),
         ({"members": ["tf-idf", "generator"]}, "its member 2 is no 'generator'"),
         ({"members": ["tf-idf", "../other"]}, "its member 2 is no '../other'"),
-        ({"labels": ["a"]}, "its members know other labels"),
+        ({"labels": ["a"]}, "there must be a shift for each of 1 labels"),
+        ({"labels": [f"other {at}" for at in range(len(ensemble.labels_))]}, "its members know other labels"),
         ({"mixture": {}}, "KeyError"),
     ):
         card = json.loads((tmp_path / "setaug.json").read_text())

@@ -176,8 +176,8 @@ class Mixture:
         return {"weights": list(self.weights), "calibrations": pairs, **mean, "rule": self.rule.to_dict()}
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> "Mixture":
-        """Read it back."""
+    def from_dict(cls, saved: Mapping[str, Any], *, n_labels: int) -> "Mixture":
+        """Read it back, for models that know so many labels."""
         weights = tuple(float(weight) for weight in saved["weights"])
         calibrations = tuple(map(LogisticCalibration.from_list, saved["calibrations"]))
         if len(weights) != len(calibrations) or not np.isfinite(weights).all() or not 0.99 < sum(weights) < 1.01:
@@ -185,6 +185,8 @@ class Mixture:
         slope, shifts = float(saved.get("slope", 1.0)), tuple(map(float, saved.get("shifts", ())))
         if not np.isfinite([slope, *shifts]).all():
             raise ValueError("slope and shifts must be finite numbers")
+        if shifts and len(shifts) != n_labels:
+            raise ValueError(f"there must be a shift for each of {n_labels} labels, got {len(shifts)}")
         rule = Rule.from_dict(saved["rule"])
         return cls(weights=weights, calibrations=calibrations, rule=rule, slope=slope, shifts=shifts)
 

@@ -122,7 +122,8 @@ class SetEnsemble(LabelScorer):
         if card["kind"] != cls.kind:
             raise ModelError(f"{folder} holds a model of the kind {card['kind']!r}, not {cls.kind!r}.")
         try:
-            mixture, labels = Mixture.from_dict(card["mixture"]), list(check_labels(card["labels"], "labels"))
+            labels = list(check_labels(card["labels"], "labels"))
+            mixture = Mixture.from_dict(card["mixture"], n_labels=len(labels))
             f1, kinds = float(card["f1"]), list(card["members"])
             if len(kinds) != len(mixture.weights):
                 raise ValueError("it mixes other models than it holds")

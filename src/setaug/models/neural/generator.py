@@ -412,7 +412,7 @@ class SetGenerator(SetModel):
         self.calibration_ = None if card["calibration"] is None else Calibration.from_dict(card["calibration"])
         self.network_ = load_writer(folder, card, **self._written)
         mixture = card.get("mixture")
-        self.mixture_ = None if mixture is None else Mixture.from_dict(mixture)
+        self.mixture_ = None if mixture is None else Mixture.from_dict(mixture, n_labels=len(self.labels_ or ()))
         self.companion_ = TfidfClassifier.load(folder / COMPANION) if card.get("companion") else None
         if self.mixture_ is not None and len(self.mixture_.weights) != 1 + (self.companion_ is not None):
             raise ValueError("its mixture refers to models that it does not contain")

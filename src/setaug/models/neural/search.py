@@ -190,7 +190,7 @@ class SetSearch(SetModel):
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
         self.network_ = load_writer(folder, card, **self._written)
         mixture = card.get("mixture")
-        self.mixture_ = None if mixture is None else Mixture.from_dict(mixture)
+        self.mixture_ = None if mixture is None else Mixture.from_dict(mixture, n_labels=len(self.labels_ or ()))
         if self.mixture_ is not None and len(self.mixture_.weights) != 1:
             raise ValueError("it mixes other models than it holds")
 
