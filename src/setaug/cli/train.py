@@ -124,7 +124,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--companion",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="also fit a TF-IDF classifier, and combine it with the model if that improves F1 on the dev data [yes]",
+        help="also fit a TF-IDF classifier, and combine it with the model, weighted on the dev data [yes]",
     )
     group = parser.add_argument_group("training")
     add_settings(group, TrainingSettings, names=_NAMES, leave_out=_FIXED)
