@@ -258,5 +258,5 @@ def test_an_objective_without_draws_is_refused(objective):
 
 
 def test_an_unknown_objective_is_named():
-    with pytest.raises(ValueError, match="objective must be one of plain, closed, elbo, iwelbo, got 'magic'"):
+    with pytest.raises(ValueError, match="objective must be one of plain, closed, mixed, elbo, iwelbo, got 'magic'"):
         TrainingSettings(objective="magic")
