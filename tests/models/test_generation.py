@@ -74,7 +74,7 @@ def test_a_text_is_encoded_once_and_ended_sets_leave_the_batch():
     ]
     try:
         # Hot, so that sets of all sizes are drawn, however the tokenizer was trained.
-        drawn = made.write(TEXTS, Decoding(name="random", temperature=100, batch_size=80), n_each=16)
+        drawn = made.write(TEXTS, Decoding(name="random", temperature=100.0, batch_size=80), n_each=16)
     finally:
         for hook in hooks:
             hook.remove()
