@@ -389,6 +389,7 @@ class Decoding:
             raise ValueError(f"max_size {self.max_size} is below min_size {self.min_size}.")
         if not 0.001 <= self.temperature <= 1000:  # beyond, scores overflow or underflow
             raise ValueError(f"temperature must be from 0.001 to 1000, got {self.temperature!r}.")
+        object.__setattr__(self, "temperature", float(self.temperature))  # transformers refuses whole numbers
         check_seed(self.seed, bits=64)
         if not 0 < self.top_p <= 1:
             raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p!r}.")

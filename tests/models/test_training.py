@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -311,6 +312,16 @@ def test_mixed_precision_runs_and_saves_plain_weights(tmp_path):
     weights = load_file(tmp_path / "run" / "model.safetensors")
     assert {values.dtype for values in weights.values()} == {torch.float32}
     assert all(values.isfinite().all() for values in weights.values())
+
+
+@pytest.mark.parametrize("kind", [SetGenerator, SetClassifier])
+def test_after_mixed_precision_a_model_predicts_as_its_folder_does(kind, tmp_path):
+    model = kind(training=TrainingSettings(epochs=1, precision="bfloat16"))
+    model.fit(TRAIN[:16], dev=DEV[:2], folder=tmp_path / "run")
+    texts = [example.text for example in DEV]
+    np.testing.assert_allclose(
+        model.predict_proba(texts), kind.from_pretrained(tmp_path / "run").predict_proba(texts), atol=1e-6
+    )
 
 
 def test_adapters_alone_are_trained_and_the_folder_holds_a_plain_model(tmp_path):

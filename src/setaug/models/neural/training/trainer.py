@@ -165,6 +165,12 @@ class _Epochs(TrainerCallback):
             part.begin_epoch(int(state.epoch or 0))
 
 
+def _leave_mixed_precision(model: Any) -> None:
+    """Remove the forward pass of mixed precision, so that the model predicts as it will when it is loaded."""
+    if vars(model).pop("_original_forward", None) is not None:  # accelerate's
+        del model.forward
+
+
 def _check_spreading(trainer: Trainer) -> None:
     """Raise if weights would be spread over the processes in a way in which we cannot generate with them, and save."""
     if trainer.is_fsdp_enabled and not trainer.accelerator.is_fsdp2:
@@ -254,6 +260,7 @@ def train(
     checkpoint = last_checkpoint(folder / "checkpoints") if resume else None
     if checkpoint is None or not trainer.has_stopped(checkpoint):
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    _leave_mixed_precision(model)
     state = trainer.state
     return {
         "n_updates": state.global_step,
