@@ -1,5 +1,6 @@
 """Result pages: tables and pictures, as Markdown and as HTML."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -57,7 +58,7 @@ class Table:
 
     def as_html(self) -> str:
         """Format as a part of an HTML page."""
-        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
+        head = "".join(f'<th scope="col">{_breakable(name)}</th>' for name in self.header)
         rows = "\n".join(f'<tr class="{line.role}">{_cells(line)}</tr>' for line in self.lines)
         table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>"
         notes = "\n".join(_paragraphs(self.notes))
@@ -130,6 +131,11 @@ def _figure(picture: Picture) -> str:
     caption = escape(picture.caption)
     image = f'<img src="{escape(picture.name)}" alt="{caption}">'
     return f'<figure><figcaption>{caption}</figcaption><div class="scroll">{image}</div></figure>'
+
+
+def _breakable(name: str) -> str:
+    """Let a long name of a dataset break: go-emotions[min2,train600]."""
+    return re.sub(r"(?=\[)|(?<=,)(?! )", "<wbr>", escape(name))
 
 
 def _cells(line: Line) -> str:
