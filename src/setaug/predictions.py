@@ -56,7 +56,7 @@ class Prediction:
         return {name: value for name, value in row.items() if value is not None}
 
     def keep_top(self, n: int) -> "Prediction":
-        """Return the prediction with the probabilities of the n most probable labels.
+        """Return the prediction with the probabilities of the n most probable labels, and of those in the set.
 
         Examples
         --------
@@ -65,9 +65,10 @@ class Prediction:
 
         """
         if self.probabilities is None:
-            raise ValueError("top requires probabilities; pass samples=16, for example.")
+            raise ValueError("top requires probabilities: choose expected-f1, or draw 16 samples, for example.")
         ranked = sorted(self.probabilities.items(), key=lambda item: -item[1])
-        return replace(self, probabilities=dict(ranked[:n]))
+        kept = {label: share for at, (label, share) in enumerate(ranked) if at < n or label in self.labels}
+        return replace(self, probabilities=kept)
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> "Prediction":

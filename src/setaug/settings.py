@@ -18,6 +18,8 @@ Progress: TypeAlias = Callable[[str, int, int | None], None]
 
 SEEDS = (15143, 27122, 999888)
 """The paper's seeds."""
+MIN_EXAMPLES = 100
+"""With fewer training examples none are held out, unless asked for: both parts would be too small."""
 
 PAPER_MODEL = "facebook/bart-base"
 """The smaller of the paper's models that are fine-tuned, on the Hugging Face Hub."""
@@ -275,12 +277,11 @@ class TrainingSettings:
         """Whether the defaults are the paper's."""
         return self.recipe == "paper"
 
-    @property
-    def part_held_out(self) -> float:
-        """The fraction to hold out if no dev data is given."""
+    def part_held_out(self, n_examples: int) -> float:
+        """Return the fraction to hold out if no dev data is given."""
         if self.held_out is not None:
             return self.held_out
-        return 0.0 if self.is_paper else 0.1
+        return 0.0 if self.is_paper or n_examples < MIN_EXAMPLES else 0.1
 
     def completed(self, kind: str, n_examples: int, *, n_processes: int = 1, own_rate: float | None = None) -> Self:
         """Return the settings with the values of the recipe filled in.
@@ -387,6 +388,10 @@ class Decoding:
             raise ValueError(f"k is for choose='top-k', and choose is {self.choose!r}.")
         if self.max_size is not None and self.max_size < self.min_size:
             raise ValueError(f"max_size {self.max_size} is below min_size {self.min_size}.")
+        if self.size_is is not None and self.min_size > self.size_is:
+            raise ValueError(f"size_is {self.size_is} is below min_size {self.min_size}.")
+        if self.size_is is not None and self.max_size is not None and self.size_is > self.max_size:
+            raise ValueError(f"size_is {self.size_is} is above max_size {self.max_size}.")
         if not 0.001 <= self.temperature <= 1000:  # beyond, scores overflow or underflow
             raise ValueError(f"temperature must be from 0.001 to 1000, got {self.temperature!r}.")
         object.__setattr__(self, "temperature", float(self.temperature))  # transformers refuses whole numbers

@@ -42,7 +42,8 @@ def test_it_trains_and_says_what_it_did(folder: Path, capfd: pytest.CaptureFixtu
     assert 0 < record["dev_examples_with_unseen_labels"] <= 13
     assert record["n_pairs_per_epoch"] == 4 * (48 - record["left_out_targets_too_long"])
     assert output.err.splitlines()[1:] == [
-        f"best mean F1 on the dev data: {record['best_f1']:.3f}",
+        f"mean F1 of the sets on the dev data: {record['chosen']['f1']:.3f}; "
+        f"{record['best_f1']:.3f} before sets were tuned",
         f"{record['texts_cut_off']} texts were truncated at --max-source-length",
         f"{n_new} labels of the dev data are not in the training data",
     ]

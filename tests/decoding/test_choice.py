@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setaug.decoding.choice import Independent, Rule, fit_size_ratios, mean_f1
-from setaug.settings import WAYS
+from setaug.settings import WAYS, Decoding
 
 N_LABELS = 4
 SETS = [frozenset(some) for size in range(N_LABELS + 1) for some in combinations(range(N_LABELS), size)]
@@ -186,3 +186,23 @@ def test_of_many_dev_examples_some_compare_the_ways():
     hits = np.tile([[True, False]], (2500, 1))
     hits[1::3] = [False, True]  # every third row is looked at, from the first
     assert Rule.fit(p, None, hits, np.ones(2500, np.int64), ways=["top-k"])[1] == 1.0
+
+
+@pytest.mark.parametrize("way", ["expected-f1", "expected-jaccard", "exact-match", "size"])
+@pytest.mark.parametrize("has_sizes", [True, False])
+def test_a_set_may_have_more_labels_than_are_usually_considered(way, has_sizes):
+    p = np.full((2, 120), 0.01)
+    p[:, 10:100] = 0.99
+    sizes = np.eye(121)[[90, 90]] if has_sizes else None
+    for columns in Rule(way=way).choose(p, sizes):
+        assert sorted(columns) == list(range(10, 100))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("asked", [{"size_is": 40}, {"min_size": 40, "max_size": 50}])
+def test_a_size_that_the_labels_make_all_but_impossible_is_kept(way, asked):
+    p = np.full((1, 100), 1e-9)
+    p[0, :3] = 0.9
+    (columns,) = Rule().choose_asked(Decoding(choose=way, **asked), p)
+    assert len(columns) in (40, 50)
+    assert columns[:3].tolist() == [0, 1, 2]

@@ -170,3 +170,10 @@ def test_the_command_combines_files(
         assert main(["combine", *bad]) == 2
         assert message in capsys.readouterr().err
         assert not Path("new.jsonl").exists()
+
+
+def test_sets_that_are_empty_in_all_files_stay_empty():
+    rows = [Prediction(labels=(), probabilities={}), Prediction(labels=("joy",), probabilities={"joy": 0.9})]
+    found, mixture, _ = combine_predictions([rows, rows])
+    assert [one.labels for one in found] == [(), ("joy",)]
+    assert mixture.rule.least == 0

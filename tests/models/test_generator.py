@@ -2,6 +2,7 @@
 
 import json
 import math
+from copy import copy, deepcopy
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from setaug import Example, SetAugmenter
-from setaug.errors import DataError
+from setaug.errors import DataError, ModelError
 from setaug.metrics import evaluate, score_sets
 from setaug.models import SetGenerator, TrainingSettings
 from setaug.predictions import Prediction
@@ -269,6 +270,16 @@ def test_calibrated_probabilities_come_back_from_a_folder(writer, tmp_path):
         assert writer.calibrate(DEV, samples=8).predict(DEV, samples=8) == found
     finally:
         writer.calibration_ = None
+
+
+@pytest.mark.parametrize("choose", ["best", "written"])
+def test_a_model_that_diverged_is_named(writer, choose):
+    damaged = copy(writer)
+    damaged.network_ = deepcopy(writer.network_)
+    with torch.no_grad():
+        next(damaged.network_.model.parameters()).fill_(torch.nan)
+    with pytest.raises(ModelError, match="outputs are not numbers"):
+        damaged.predict(TEXTS, choose=choose)
 
 
 # --- vocabularies -----------------------------------------------------------------------------------------------------

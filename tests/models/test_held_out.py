@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from setaug import Example
 from setaug.models import SetClassifier, TrainingSettings
-from setaug.models.held_out import MAX_HELD_OUT, MIN_EXAMPLES, hold_out
+from setaug.models.held_out import MAX_HELD_OUT, hold_out
 from setaug.sample import sample_examples
+from setaug.settings import MIN_EXAMPLES
 
 
 @settings(max_examples=40)
@@ -35,11 +36,17 @@ def test_a_tenth_is_held_out_the_same_by_each_seed():
 
 
 def test_few_examples_are_all_trained_on_and_of_many_not_too_many_are_held_out():
-    few = list(sample_examples(MIN_EXAMPLES - 1))
-    assert hold_out(few, fraction=0.5, seed=0) == (few, [])
+    parts = {n: TrainingSettings().part_held_out(n) for n in (MIN_EXAMPLES - 1, MIN_EXAMPLES)}
+    assert parts == {MIN_EXAMPLES - 1: 0.0, MIN_EXAMPLES: 0.1}
     many = [Example(f"text {at}", ["a"]) for at in range(20 * MAX_HELD_OUT)]
     assert len(hold_out(many, fraction=0.1, seed=0)[1]) == MAX_HELD_OUT
     assert hold_out(many, fraction=0.0, seed=0) == (many, [])
+
+
+def test_of_few_examples_some_are_held_out_if_that_is_asked_for():
+    settings = TrainingSettings(epochs=1, held_out=0.5)
+    model = SetClassifier("mini", training=settings).fit(list(sample_examples(30)))
+    assert 10 <= len(model.dev_) == 30 - model.record_["n_examples"] <= 15
 
 
 def test_a_model_trains_on_the_rest_and_is_scored_on_what_was_held_out():

@@ -2,9 +2,11 @@
 
 import json
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from setaug.augmenter import SetAugmenter
 from setaug.errors import DataError, ModelError
@@ -180,3 +182,32 @@ def test_what_cannot_be_tuned_is_refused(chooser):
     free = SetGenerator("tiny", vocabulary="open", training=SHORT).fit(EXAMPLES[:24], progress=False)
     with pytest.raises(ValueError, match="closed vocabulary"):
         free.tune(DEV)
+
+
+def test_without_dev_data_sets_may_be_empty_if_those_in_training_are(tmp_path):
+    mostly_empty = [
+        replace(example, labels=example.labels if at % 5 == 0 else ()) for at, example in enumerate(EXAMPLES)
+    ]
+    model = SetGenerator("tiny", training=replace(SHORT, held_out=0.0)).fit(mostly_empty)
+    assert model.mixture_ is None
+    model.save_pretrained(tmp_path / "run")
+    for found in (model, load_model(tmp_path / "run")):
+        assert any(not one.labels for one in found.predict(TEXTS, choose="expected-f1"))
+    assert model.tune(EXAMPLES[:20]).mixture_.rule.least == 0
+
+
+def test_a_way_that_is_asked_for_at_first_is_tuned_too():
+    model = SetGenerator("tiny", training=SHORT, decoding=Decoding(choose="top-k")).fit(EXAMPLES[:40], dev=DEV)
+    assert model.mixture_.rule.way == "top-k"
+    assert {len(one.labels) for one in model.predict(TEXTS)} == {model.mixture_.rule.k}
+
+
+def test_every_predicted_label_has_a_probability(chooser):
+    n = len(chooser.labels_)
+    for one in (*chooser.predict(TEXTS, size_is=n), *(some.keep_top(1) for some in chooser.predict(TEXTS, size_is=n))):
+        assert set(one.labels) == set(one.probabilities)
+
+
+def test_a_model_that_was_not_fitted_has_no_probabilities():
+    with pytest.raises(NotFittedError):
+        SetGenerator("tiny").label_probabilities(TEXTS)

@@ -55,7 +55,7 @@ def test_patience_and_what_is_held_out_depend_on_the_recipe():
     assert TrainingSettings(patience=0).completed("t5", 300).patience is None
     assert TrainingSettings(recipe="paper").completed("t5", 300).patience is None
     assert TrainingSettings(recipe="paper", patience=2).completed("t5", 300).patience == 2
-    parts = [TrainingSettings(**given).part_held_out for given in ({}, {"recipe": "paper"}, {"held_out": 0.2})]
+    parts = [TrainingSettings(**given).part_held_out(300) for given in ({}, {"recipe": "paper"}, {"held_out": 0.2})]
     assert parts == [0.1, 0.0, 0.2]
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from setaug import Example, TfidfClassifier
 from setaug.decoding.choice import Rule
 from setaug.errors import DataError
 from setaug.metrics import score_sets
-from setaug.models.tfidf import CANDIDATES
+from setaug.models.tfidf import CANDIDATES, _fold
 from setaug.settings import WAYS
 from tests.conftest import DEV, EXAMPLES
 from tests.strategies import any_label, any_text
@@ -33,6 +34,20 @@ def model():
 
 def f1(found, gold=GOLD):
     return score_sets(gold, [one.labels for one in found]).samples_f1
+
+
+def test_labels_of_single_texts_do_not_spoil_the_calibration():
+    rare = [replace(example, labels=(*example.labels, f"only here {at}")) for at, example in enumerate(EXAMPLES)]
+    plain, found = (TfidfClassifier(candidates=ONE).fit(examples) for examples in (EXAMPLES, rare))
+    assert found.calibration_.slope == pytest.approx(plain.calibration_.slope, rel=0.5)
+
+
+def test_equal_texts_are_in_one_fold():
+    texts = [example.text for example in EXAMPLES[:30]] * 3
+    folds = _fold(texts, 3)
+    assert sorted(at for _, out in folds for at in out) == list(range(90))
+    for seen, out in folds:
+        assert not {texts[at] for at in seen} & {texts[at] for at in out}
 
 
 # --- what is chosen ---------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(group, Decoding, names=_NAMES)
     group.add_argument("--calibrate", metavar="FILE", help="examples to calibrate the probabilities on")
     group.add_argument(
-        "--top", type=int, metavar="N", help="write the probabilities of the N most probable labels only [100]"
+        "--top", type=int, metavar="N", help="write the probabilities of the N most probable labels, at most 100 [100]"
     )
     group = parser.add_argument_group("execution")
     group.add_argument(

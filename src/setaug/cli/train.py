@@ -140,6 +140,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
+    from setaug.models.model_card import dev_f1
     from setaug.models.neural.training.processes import disconnect, is_main_process
     from setaug.vocabulary import joined_label, unwarned_of_joined
 
@@ -178,9 +179,10 @@ def run(options: argparse.Namespace) -> None:
             )
         if is_main_process():
             _report(model, folder)
-        best.append(model.record_["best_f1"])
-    if len(best) > 1 and None not in best and is_main_process():
-        _say(f"over {len(best)} seeds: best mean F1 {mean(best):.3f}, standard deviation {stdev(best):.3f}")
+        if (f1 := dev_f1(model.record_)) is not None:
+            best.append(f1)
+    if len(best) > 1 and is_main_process():
+        _say(f"over {len(best)} seeds: mean F1 on the dev data {mean(best):.3f}, standard deviation {stdev(best):.3f}")
     disconnect()
 
 
@@ -231,13 +233,16 @@ def _read(options: argparse.Namespace, path: str, skipped: Any) -> "list[Example
 
 
 def _report(model: "SetModel", folder: Path) -> None:
+    from setaug.models.model_card import dev_f1
+
     record: dict[str, Any] = model.record_
     lines = [
         f"{folder}: {record['n_examples']:,} examples, {record['n_pairs_per_epoch']:,} pairs per epoch, "
         f"{record['n_updates']:,} updates in {record['seconds']:.0f} s"
     ]
-    if record["best_f1"] is not None:
-        lines.append(f"best mean F1 on the dev data: {record['best_f1']:.3f}")
+    if (f1 := dev_f1(record)) is not None:
+        written = f"; {record['best_f1']:.3f} before sets were tuned" if f1 != record["best_f1"] else ""
+        lines.append(f"mean F1 of the sets on the dev data: {f1:.3f}{written}")
     elif not model.dev_:
         lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
         if model.kind == "generator":

@@ -13,7 +13,7 @@ For a model without a distribution over sizes, q(s) is proportional to PB(s) r(s
 alone has the wrong sizes; the ratios r give them the shares that they have in the dev data, on average over the texts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite
 from typing import Any
@@ -29,11 +29,11 @@ Floats = NDArray[np.floating[Any]]
 Hits = NDArray[np.bool_]
 
 MAX_LABELS = 64
-"""Of a text's labels, only so many of the most probable are considered for a set."""
+"""Of a text's labels, only so many of the most probable are considered for a set; more where sets may be large."""
 _MAX_SIZE = 40
-"""The largest size that is considered where no distribution over sizes is given."""
-_BLOCK = 128
-"""Texts at a time, which bounds memory."""
+"""Up to this size, sets are not large: `MAX_LABELS` are enough."""
+_CELLS = 128 * MAX_LABELS * _MAX_SIZE
+"""Texts times labels times sizes at a time, which bounds memory."""
 _MAX_JUDGES = 1000
 """Of more dev examples, every second, third, ... compares the ways; more would only take longer."""
 _TINY = 1e-9
@@ -116,6 +116,8 @@ class Rule:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the size of each set, and the columns in the order in which they are taken."""
         order = np.argsort(-probabilities, axis=1, kind="stable")
+        if len(allowed) == 1:
+            return np.full(len(order), min(allowed[0], order.shape[1])), order
         match self.way:
             case "threshold":
                 counts = (probabilities >= self.threshold).sum(axis=1)
@@ -247,14 +249,13 @@ def _optimal(
     way: str, probabilities: Floats, sizes: Floats | None, order: NDArray[np.int64], allowed: range, ratios: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the number of labels with the highest expected score, and the order in which they are taken."""
-    n_kept = min(probabilities.shape[1], max(MAX_LABELS, allowed[0] if len(allowed) else 0))
-    order = order[:, :n_kept]
     sizes = None if sizes is None or not len(sizes) else _within(sizes, allowed)
+    most = _largest_size(probabilities, sizes, allowed)
+    order = order[:, : _n_kept(probabilities.shape[1], max(most, allowed[0] if len(allowed) else 0))]
     counts = np.zeros(len(order), np.int64)
-    for start in range(0, len(order), _BLOCK):
-        rows = slice(start, start + _BLOCK)
+    for rows in _blocks(len(order), order.shape[1] * most):
         p = _taken(probabilities[rows], order[rows])
-        independent = Independent.make(p, None if sizes is None else sizes[rows], allowed, ratios)
+        independent = Independent.make(p, None if sizes is None else sizes[rows], allowed, most, ratios)
         if way == "expected-f1":
             counts[rows], at = independent.best_for_f1(allowed)
             order[rows] = np.take_along_axis(order[rows], at, axis=1)
@@ -263,6 +264,28 @@ def _optimal(
         else:  # exact-match, and size without a distribution of its own
             counts[rows] = independent.most_probable(allowed, is_set=way == "exact-match")
     return counts, order
+
+
+def _largest_size(probabilities: Floats, sizes: Floats | None, allowed: range) -> int:
+    """Return the largest size that has to be considered."""
+    if sizes is not None:
+        return int(np.flatnonzero((sizes > _TINY).any(axis=0))[-1])
+    if not len(allowed) or not len(probabilities):
+        return _MAX_SIZE
+    spread = np.sqrt((probabilities * (1 - probabilities)).sum(axis=1))
+    likely = np.maximum(probabilities.sum(axis=1) + 4 * spread, (probabilities > 0.5).sum(axis=1))
+    return max(_MAX_SIZE, min(int(likely.max()) + 1, allowed[-1]))
+
+
+def _n_kept(n_labels: int, largest: int) -> int:
+    """Return how many of the most probable labels are considered for sets of up to a size."""
+    return min(n_labels, max(MAX_LABELS, largest * MAX_LABELS // _MAX_SIZE))
+
+
+def _blocks(n_rows: int, n_cells: int) -> Iterator[slice]:
+    """Split rows, of which each needs so many cells."""
+    step = max(_CELLS // max(n_cells, MAX_LABELS * _MAX_SIZE), 1)
+    return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
 def _taken(probabilities: Floats, order: NDArray[np.int64]) -> Floats:
@@ -281,10 +304,10 @@ def fit_size_ratios(probabilities: Floats, n_true: NDArray[np.int64], largest: i
     [0.1, 1.9, 0.1]
 
     """
-    total = np.zeros(largest + 1)
-    for start in range(0, len(probabilities), _BLOCK):
-        part = probabilities[start : start + _BLOCK]
-        p = _taken(part, np.argsort(-part, axis=1, kind="stable")[:, :MAX_LABELS])
+    total, n_kept = np.zeros(largest + 1), _n_kept(probabilities.shape[1], largest)
+    for rows in _blocks(len(probabilities), n_kept * largest):
+        part = probabilities[rows]
+        p = _taken(part, np.argsort(-part, axis=1, kind="stable")[:, :n_kept])
         total += _sums(p, largest)[:, -1].sum(axis=0)
     independent = np.maximum(total / len(probabilities), 1e-6)
     counts = np.bincount(np.minimum(n_true, largest), minlength=largest + 1)
@@ -324,17 +347,20 @@ class Independent:
     ratio: Floats
 
     @classmethod
-    def make(cls, p: Floats, sizes: Floats | None, allowed: range, ratios: Floats | None = None) -> "Independent":
-        """Return the distribution; without sizes, that of independent labels times the ratios."""
-        most = min(p.shape[1], _MAX_SIZE if sizes is None else sizes.shape[1] - 1)
+    def make(
+        cls, p: Floats, sizes: Floats | None, allowed: range, most: int = _MAX_SIZE, ratios: Floats | None = None
+    ) -> "Independent":
+        """Return the distribution of up to so many labels; without sizes, of independent ones times the ratios."""
+        most = min(p.shape[1], most if sizes is None else min(most, sizes.shape[1] - 1))
         counts = _sums(p, most)[:, -1]
         if sizes is None:
             known = np.ones(most + 1)
             if ratios is not None:
                 known[: len(ratios)] = ratios[: most + 1]
             sizes = _within(counts * known, range(min(allowed[0], most), most + 1) if len(allowed) else range(most + 1))
-        ratio = sizes[:, : most + 1] / np.maximum(counts, 1e-300)
-        return cls(p, counts, ratio / np.maximum((ratio * counts).sum(axis=1, keepdims=True), 1e-300))
+        ratio = sizes[:, : most + 1] / np.maximum(counts, 1e-290)
+        total = (ratio * counts).sum(axis=1, keepdims=True)  # 0 where none of the sizes is possible with these labels
+        return cls(p, counts, np.where(total > _TINY, ratio / np.maximum(total, _TINY), 1.0))
 
     @property
     def sizes(self) -> Floats:

@@ -21,6 +21,8 @@ ASKED = ("choose", "threshold", "k", "size_is", "min_size", "max_size")
 """The fields of `Decoding` that say which set is chosen from probabilities."""
 Find = Callable[[Sequence[str], Progress | None], LabelProbabilities]
 """Returns the probabilities of texts."""
+_SHOWN = 100
+"""Labels of a prediction with a probability, beside those of its set."""
 _WINDOW = 512
 """Texts whose probabilities are in memory at a time."""
 
@@ -69,7 +71,7 @@ def make_prediction(
     *,
     sizes: Floats | None = None,
 ) -> Prediction:
-    """Return a prediction of the labels of some columns, with the probabilities that are not negligible.
+    """Return a prediction of the labels of some columns, with their probabilities and others that are not negligible.
 
     Examples
     --------
@@ -77,10 +79,12 @@ def make_prediction(
     ('love', 'joy')
 
     """
-    ranked = [at for at in np.argsort(-row, kind="stable")[:100].tolist() if row[at] >= 0.001]
+    taken = set(columns.tolist())
+    ranked = np.argsort(-row, kind="stable").tolist()
+    kept = [at for number, at in enumerate(ranked) if at in taken or (number < _SHOWN and row[at] >= 0.001)]
     return Prediction(
         labels=tuple(labels[at] for at in columns),
-        probabilities={labels[at]: round(float(row[at]), 6) for at in ranked},
+        probabilities={labels[at]: round(float(row[at]), 6) for at in kept},
         sizes=None if sizes is None else {at: round(float(p), 6) for at, p in enumerate(sizes) if p >= 0.001},
         id=key,
     )
@@ -121,7 +125,7 @@ def predict_scored(
 
 
 def predict_mixed(
-    find: Find, data: Any, asked: Decoding, *, mixture: Mixture | None, largest: int, **options: Any
+    find: Find, data: Any, asked: Decoding, *, mixture: Mixture | None, least: int, largest: int, **options: Any
 ) -> list[Prediction]:
     """Return the sets of `predict_scored` for a model that can also write sets; these have no flaws of a text.
 
@@ -129,10 +133,10 @@ def predict_mixed(
     ----------
     mixture
         What dev data chose; its rule decides what is not asked for.
-    largest
-        The size of the largest training set.
+    least, largest
+        The size of the smallest (at most 1) and of the largest training set.
 
     """
-    rule = replace(Rule() if mixture is None else mixture.rule, largest=largest)
+    rule = replace(Rule(least=least) if mixture is None else mixture.rule, largest=largest)
     found = predict_scored(find, data, asked, rule=rule, **options)
     return [replace(one, repeated=(), unknown=(), malformed=()) for one in found]

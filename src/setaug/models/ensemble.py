@@ -68,8 +68,9 @@ class SetEnsemble(LabelScorer):
             raise DataError("the dev data is empty.")
         self.labels_ = list(dict.fromkeys(label for model in self.models for label in model.classes_.tolist()))
         largest = max(getattr(model, "largest_", 0) for model in self.models)
+        least = min(getattr(model, "least_", 1) for model in self.models)
         members = self._members([one.text for one in examples])
-        self.mixture_, self.f1_ = fit_mixture(members, examples, self.labels_, largest=largest)
+        self.mixture_, self.f1_ = fit_mixture(members, examples, self.labels_, least=least, largest=largest)
         return self
 
     def _members(self, texts: Sequence[str]) -> list[LabelProbabilities]:
@@ -161,12 +162,17 @@ def _aligned(model: Any, texts: Sequence[str], labels: Sequence[str]) -> LabelPr
 
 
 def fit_mixture(
-    members: Sequence[LabelProbabilities], examples: Sequence[Example], labels: Sequence[str], *, largest: int = 0
+    members: Sequence[LabelProbabilities],
+    examples: Sequence[Example],
+    labels: Sequence[str],
+    *,
+    least: int = 1,
+    largest: int = 0,
 ) -> tuple[Mixture, float]:
-    """Return the best mixture on examples, and its mean F1; `largest` is the size of the largest training set."""
+    """Return the best mixture on examples, and its mean F1; their sizes and those asked for are possible."""
     hits, n_true = hits_of(examples, labels)
     most = max(largest, int(n_true.max())) or None
-    return Mixture.fit(members, hits, n_true, least=min(1, int(n_true.min())), largest=most)
+    return Mixture.fit(members, hits, n_true, least=min(least, int(n_true.min())), largest=most)
 
 
 def combine_predictions(
@@ -203,12 +209,13 @@ def combine_predictions(
     if not labels:
         raise DataError("the predictions have no probabilities.")
     members = [_table(part, labels, number) for number, part in enumerate(aligned, 1)]
-    f1 = None
+    f1, least = None, min(1, *(len(one.labels) for part in aligned for one in part))
     if dev:
-        mixture, f1 = fit_mixture([_table(part, labels, n) for n, part in enumerate(judged, 1)], dev, labels)
+        known = [_table(part, labels, n) for n, part in enumerate(judged, 1)]
+        mixture, f1 = fit_mixture(known, dev, labels, least=least)
     else:
         equal = (1 / len(files),) * len(files)
-        mixture = Mixture(weights=equal, calibrations=(LogisticCalibration(),) * len(files), rule=Rule())
+        mixture = Mixture(weights=equal, calibrations=(LogisticCalibration(),) * len(files), rule=Rule(least=least))
     found, asked = mixture.combine(members), Decoding(choose=choose)
     chosen = zip(found.labels, mixture.rule.choose_asked(asked, found.labels, found.sizes), keys, strict=True)
     return [make_prediction(row, labels, columns, key) for row, columns, key in chosen], mixture, f1

@@ -7,8 +7,6 @@ from math import ceil
 
 from setaug.examples import Example
 
-MIN_EXAMPLES = 100
-"""With fewer examples, nothing is held out: both parts would be too small."""
 MAX_HELD_OUT = 500
 """Maximum number of held-out examples: more would only slow down each evaluation."""
 
@@ -23,8 +21,7 @@ def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tupl
     Parameters
     ----------
     fraction
-        The part to hold out, from 0 to below 1: rounded up, and at most 500 examples; of fewer than 100 examples,
-        nothing.
+        The part to hold out, from 0 to below 1: rounded up, and at most 500 examples.
 
     Examples
     --------
@@ -34,7 +31,7 @@ def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tupl
     (180, 20)
 
     """
-    wanted = min(ceil(len(examples) * fraction), MAX_HELD_OUT) if len(examples) >= MIN_EXAMPLES else 0
+    wanted = min(ceil(len(examples) * fraction), MAX_HELD_OUT)
     groups: dict[str, list[int]] = {}
     for at, example in enumerate(examples):
         groups.setdefault(example.text, []).append(at)

@@ -43,6 +43,12 @@ def is_hub_name(name: str) -> bool:
     return HUB_NAME.fullmatch(name) is not None
 
 
+def dev_f1(record: dict[str, Any]) -> float | None:
+    """Return the mean F1 on dev data of what the model predicts; None without dev data."""
+    found: float | None = (record.get("chosen") or {}).get("f1", record.get("best_f1"))
+    return found
+
+
 def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:
     """Return the model card from ``setaug.json`` and the label statistics of the training data."""
     settings, record = card["settings"], card["record"]
@@ -55,7 +61,7 @@ def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:
         "largest training set": card["largest"],
     }
     scores = {
-        "mean F1 of the sets, dev data": _rounded(record.get("best_f1")),
+        "mean F1 of the sets, dev data": _rounded(dev_f1(record)),
         "updates": record.get("n_updates"),
         "seconds of training": record.get("seconds"),
     }
@@ -71,7 +77,7 @@ def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:
         "## Training data",
         _table(data),
         "## Scores",
-        "The dev data selected the checkpoint, so this is no test score.",
+        "The dev data selected the checkpoint and how sets are chosen, so this is no test score.",
         _table(scores),
         "## Labels",
         "The labels of the training data, most frequent first"
@@ -109,7 +115,7 @@ def _metadata(settings: dict[str, Any], record: dict[str, Any]) -> str:
     from huggingface_hub import EvalResult, ModelCardData
 
     model = str(settings["model"])
-    f1 = record.get("best_f1")
+    f1 = dev_f1(record)
     result = {} if f1 is None else {"metric_type": "f1", "metric_value": _rounded(f1), "metric_name": "mean F1 of sets"}
     results = (
         EvalResult(task_type="text-classification", dataset_type="dev", dataset_name="dev data", **result)

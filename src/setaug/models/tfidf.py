@@ -39,6 +39,8 @@ CANDIDATES = (("svm", 0.3), ("svm", 1.0), ("svm", 3.0), ("logistic", 3.0), ("log
 """Classifiers to try, each with its C; a higher C regularizes less."""
 _TOKEN = r"\w+|[^\w\s]"
 """Punctuation counts as words: question marks and emoji are informative about emotions."""
+_FEW = 200
+"""Of fewer training texts, words that occur in one of them count, too."""
 _ENOUGH = 1000
 """So many dev examples decide alone, without the cross-validation."""
 _SURE = 10.0
@@ -70,7 +72,8 @@ class TfidfClassifier(LabelScorer):
     ngrams
         Maximum length of word n-grams.
     min_df
-        Minimum number of training texts with a feature; 1 if that leaves none.
+        Minimum number of training texts with a feature, 1 if that leaves none; by default 2, and 1 for fewer than 200
+        texts.
     candidates
         Pairs of a classifier (``svm``, ``logistic``) and its C.
     choose
@@ -99,7 +102,7 @@ class TfidfClassifier(LabelScorer):
         self,
         *,
         ngrams: int = 1,
-        min_df: int = 2,
+        min_df: int | None = None,
         candidates: Sequence[tuple[str, float]] = CANDIDATES,
         choose: str = "best",
         folds: int = 3,
@@ -151,20 +154,24 @@ class TfidfClassifier(LabelScorer):
         self.largest_ = max(len(example.labels) for example in examples)
         self.least_ = min(1, *(len(example.labels) for example in examples))
         texts = [example.text for example in examples]
-        self.vectorizer_ = _fit_vectorizer(texts, self.ngrams, self.min_df)
+        min_df = self.min_df or (1 if len(texts) < _FEW else 2)
+        self.vectorizer_ = _fit_vectorizer(texts, self.ngrams, min_df)
         features, (gold, _) = self.vectorizer_.transform(texts), hits_of(examples, places)
         unseen = self.vectorizer_.transform([example.text for example in given]) if given else None
         validates = len(given) < _ENOUGH
+        folds = _fold(texts, self.folds) if validates else []
         hits, sizes = hits_of([*examples, *given] if validates else given, places)
 
         self.trials_: list[Trial] = []
         for done, (name, c) in enumerate(self.candidates, 1):
             weights = _fit_labels(name, c, features, gold) if unseen is not None else None
-            parts = [_out_of_fold(name, c, features, gold, self.folds)] if validates else []
+            parts = [_out_of_fold(name, c, features, gold, folds)] if validates else []
             if weights is not None:
                 parts.append(_score(unseen, weights))
             scores = np.concatenate(parts)
-            calibration = LogisticCalibration.fit(expit(scores), hits)
+            is_learnt = np.abs(scores) != _SURE  # of others, such as labels in one fold only, nothing is to be learnt
+            fitted = (expit(scores[is_learnt]), hits[is_learnt]) if is_learnt.any() else (expit(scores), hits)
+            calibration = LogisticCalibration.fit(*fitted)
             options: Any = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
             rule, f1 = Rule.fit(calibration(expit(scores)), None, hits, sizes, **options)
             self.trials_.append(Trial(classifier=name, c=c, f1=f1, rule=rule))
@@ -177,8 +184,9 @@ class TfidfClassifier(LabelScorer):
         return self
 
     def _check(self) -> None:
-        for name, least in {"ngrams": 1, "min_df": 1, "folds": 2}.items():
+        for name, least in {"ngrams": 1, "folds": 2}.items():
             check_whole(name, getattr(self, name), at_least=least)
+        check_whole("min_df", self.min_df, at_least=1, optional=True)
         check_scored(self.choose)
         if not self.candidates:
             raise ValueError("candidates must name a classifier and its C, got none.")
@@ -280,11 +288,25 @@ def _score(features: Any, weights: Weights) -> NDArray[np.float64]:
     return found
 
 
-def _out_of_fold(name: str, c: float, features: Any, gold: NDArray[np.bool_], folds: int) -> NDArray[np.float64]:
-    """Return out-of-fold scores; a single example is scored in-sample."""
-    if len(gold) == 1:
-        return _score(features, _fit_labels(name, c, features, gold))
+Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""The rows to train on, and those to score."""
+
+
+def _fold(texts: Sequence[str], folds: int) -> list[Fold]:
+    """Split examples for cross-validation, equal texts together; a single text is scored in-sample."""
+    places = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    groups = np.array([places[text] for text in texts])
+    if len(places) == 1:
+        return [(np.arange(len(texts)), np.arange(len(texts)))]
+    splits = KFold(min(folds, len(places)), shuffle=True, random_state=0).split(np.arange(len(places)))
+    return [(np.flatnonzero(~np.isin(groups, out)), np.flatnonzero(np.isin(groups, out))) for _, out in splits]
+
+
+def _out_of_fold(
+    name: str, c: float, features: Any, gold: NDArray[np.bool_], folds: Sequence[Fold]
+) -> NDArray[np.float64]:
+    """Return out-of-fold scores."""
     scores = np.empty(gold.shape)
-    for seen, held_out in KFold(min(folds, len(gold)), shuffle=True, random_state=0).split(gold):
+    for seen, held_out in folds:
         scores[held_out] = _score(features[held_out], _fit_labels(name, c, features[seen], gold[seen]))
     return scores

@@ -116,9 +116,9 @@ class SetClassifier(LabelScorer, SetModel):
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         labels = known_labels(self.statistics_, "closed") or []
         sizes = [len(example.labels) for example in examples]
-        k, least = max(round(sum(sizes) / len(sizes)), 1), min(1, *sizes)
+        k = max(round(sum(sizes) / len(sizes)), 1)
         self.calibration_ = LogisticCalibration()
-        self.rule_ = Rule(way=ways_of(self.choose)[0], k=k, least=least, largest=self.largest_)
+        self.rule_ = Rule(way=ways_of(self.choose)[0], k=k, least=self.least_, largest=self.largest_)
         texts = [example.text for example in examples]
         longest, seed = self.training.max_source_length, self.training.seed
         with torch.random.fork_rng(devices=[]):

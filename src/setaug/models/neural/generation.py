@@ -25,6 +25,7 @@ from transformers import (
 
 from setaug.decoding.automaton import Choices, SetAutomaton, Tokens
 from setaug.decoding.label_sums import LabelTally
+from setaug.errors import ModelError
 from setaug.models.neural.batches import Batch
 from setaug.models.neural.constraint import SetConstraint
 from setaug.orders.rng import Stream
@@ -112,6 +113,8 @@ def generate_sets(
             break
         n_next = min(len(row.tokens) - row.n_read for row in live)
         scores = columns.of(steps.next(parents, [row.tokens[row.n_read : row.n_read + n_next] for row in live]))
+        if scores.isnan().any():
+            raise ModelError("the model's outputs are not numbers (NaN); its training may have diverged.")
         for row in live:
             row.n_read += n_next
         waiting = [at for at, row in enumerate(live) if row.n_read == len(row.tokens)]

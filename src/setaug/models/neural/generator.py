@@ -14,7 +14,7 @@ from setaug.analysis.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.augmenter import SetAugmenter
 from setaug.decoding.mixture import LabelProbabilities, Mixture
 from setaug.decoding.samples import Calibration, predict_by_vote, probability_matrix
-from setaug.decoding.scored import changed, predict_mixed
+from setaug.decoding.scored import changed, predict_mixed, ways_of
 from setaug.errors import DataError
 from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
 from setaug.metrics.indicators import hits_of
@@ -128,7 +128,7 @@ class SetGenerator(SetModel):
         self.network_ = new_writer(self.model, examples, labels=labels, **self._written)
         record = fit_writer(self.network_, examples, self.write_targets, self.training, train)
         self.network_ = self.network_.merged()
-        if dev and self.decoding.choose == "best" and self.network_.can_sum(self.decoding):
+        if dev and self.decoding.choose != "written" and self.network_.can_sum(self.decoding):
             record |= self._fit_mixture(examples, dev)
         return record
 
@@ -136,7 +136,7 @@ class SetGenerator(SetModel):
         """Fit the companion, and choose on dev data how sets are chosen; return what was chosen."""
         judges = random.Random(self.training.seed).sample(dev, min(len(dev), MAX_JUDGES))
         self.companion_ = fit_companion(examples, judges) if self.companion else None
-        chosen = self._tune(judges, least=min(1, *(len(example.labels) for example in examples)))
+        chosen = self._tune(judges)
         if not self._uses_companion:
             self.companion_ = None
         return {"chosen": chosen}
@@ -167,25 +167,23 @@ class SetGenerator(SetModel):
         judges = make_examples(data, labels, self.columns_)
         if not judges:
             raise DataError("the data to tune with is empty.")
-        least = 1 if self.mixture_ is None else self.mixture_.rule.least
-        chosen = self._tune(judges, least=least, companion=companion, calibrate=calibrate)
+        chosen = self._tune(judges, companion=companion, calibrate=calibrate)
         self.record_ = {**self.record_, "chosen": chosen}
         return self
 
-    def _tune(
-        self, judges: Sequence[Example], *, least: int, companion: bool = True, calibrate: bool = True
-    ) -> dict[str, Any]:
+    def _tune(self, judges: Sequence[Example], *, companion: bool = True, calibrate: bool = True) -> dict[str, Any]:
         known, texts = list(self.classes_), [example.text for example in judges]
         own = self.network_.probabilities(texts, self.decoding, n_each=DRAWS)
         hits, n_true = hits_of(judges, known)
-        how: dict[str, Any] = {"least": least, "largest": self.largest_, "calibrate": calibrate}
+        how: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "calibrate": calibrate}
+        how["ways"] = ways_of(self.decoding.choose)
         self.mixture_, f1 = Mixture.fit([own], hits, n_true, **how)
-        chosen = {"f1_alone": f1}
+        chosen = {"f1": f1, "f1_alone": f1}
         if companion and self.companion_ is not None:
             both = [own, companion_probabilities(self.companion_, texts, known)]
             mixture, chosen["f1_with_companion"] = Mixture.fit(both, hits, n_true, **how)
             if mixture.weights[1] > MIN_WEIGHT:
-                self.mixture_ = mixture
+                self.mixture_, chosen["f1"] = mixture, chosen["f1_with_companion"]
         summary = {name: value for name, value in self.mixture_.to_dict().items() if name != "shifts"}
         return chosen | {"n_dev": len(judges), **summary}
 
@@ -217,7 +215,8 @@ class SetGenerator(SetModel):
         self._check_fitted()
         decoding = self._change(changes)
         if not decoding.samples and self._takes_probabilities(decoding):
-            options: Any = {"labels": list(self.classes_), "columns": self.columns_, "largest": self.largest_}
+            options: Any = {"labels": list(self.classes_), "columns": self.columns_}
+            options |= {"least": self.least_, "largest": self.largest_}
             find = partial(self._probabilities, decoding=decoding)
             return predict_mixed(find, data, decoding, mixture=self.mixture_, **options, progress=progress)
         texts, ids = make_texts(data, self.columns_)
@@ -296,6 +295,7 @@ class SetGenerator(SetModel):
 
     def label_probabilities(self, data: Iterable[str] | Data, **changes: Any) -> LabelProbabilities:
         """Return the probability of each label and of each size for each text (rows)."""
+        self._check_fitted()
         decoding = self._change(changes)
         if not self.network_.can_sum(decoding):
             raise ValueError("these settings give no label probabilities; pass samples=16, for example.")

@@ -159,7 +159,8 @@ class SetModel(SetEstimator):
                 raise TypeError(f"{name} must be {kind.__name__}(...), got {value!r}.")
 
     def _split(self, examples: list[Example]) -> tuple[list[Example], list[Example]]:
-        return hold_out(examples, fraction=self.training.part_held_out, seed=self.training.seed)
+        fraction = self.training.part_held_out(len(examples))
+        return hold_out(examples, fraction=fraction, seed=self.training.seed)
 
     def _keep(self, folder: Path, weights: dict[str, Any] | None) -> None:
         self._save(folder, weights)
@@ -171,6 +172,7 @@ class SetModel(SetEstimator):
         if not self.statistics_.labels:
             raise DataError("no training example has a label.")
         self.largest_ = max(len(example.labels) for example in examples)
+        self.least_ = min(1, *(len(example.labels) for example in examples))
         settings = self._complete(len(examples), has_dev=bool(dev))
         score = partial(self._dev_scores, dev, progress=_of_dev_data(run["progress"])) if dev else None
         record = self._learn(examples, dev, partial(_run_trainer, settings=settings, score=score, **run))
@@ -245,8 +247,9 @@ class SetModel(SetEstimator):
             )
 
     def _save(self, folder: str | Path, weights: dict[str, Any] | None) -> None:
-        card = {"kind": self.kind, "settings": self._settings(), "largest": self.largest_, "record": self.record_}
-        card |= {"labels": self.labels_, "columns": self.columns_.to_dict(), **self._learnt()}
+        card: dict[str, Any] = {"kind": self.kind, "settings": self._settings(), "record": self.record_}
+        card |= {"largest": self.largest_, "least": self.least_, "labels": self.labels_}
+        card |= {"columns": self.columns_.to_dict(), **self._learnt()}
         parts = {"model": self.model_, "tokenizer": self.tokenizer_, "statistics": self.statistics_}
         with quiet():
             save_model(folder, card=card, weights=weights, extra=self._save_beside, **parts)
@@ -300,7 +303,7 @@ class SetModel(SetEstimator):
 
     def _load(self, folder: Path, card: dict[str, Any]) -> Self:
         self.statistics_ = LabelStatistics.load(folder / STATISTICS)
-        self.largest_ = int(card["largest"])
+        self.largest_, self.least_ = int(card["largest"]), int(card.get("least", 1))
         self.record_ = card["record"]
         self.columns_ = saved_columns(card)
         self._restore(folder, card)

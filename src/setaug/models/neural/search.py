@@ -106,11 +106,8 @@ class SetSearch(SetModel):
         if dev and self.choose != "written" and self._can_sum(self._decoding()):
             found = self._probabilities([example.text for example in dev], self._decoding(), None)
             hits, n_true = hits_of(dev, list(self.classes_))
-            options: dict[str, Any] = {
-                "least": min(1, *(len(one.labels) for one in examples)),
-                "largest": self.largest_,
-            }
-            self.mixture_, f1 = Mixture.fit([found], hits, n_true, **options, ways=ways_of(self.choose))
+            options: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
+            self.mixture_, f1 = Mixture.fit([found], hits, n_true, **options)
             record["chosen"] = {"f1": f1, "n_dev": len(dev)}
         return record
 
@@ -144,7 +141,8 @@ class SetSearch(SetModel):
                 raise ValueError(f"{sizes[0]} needs label probabilities; give choose='expected-f1', say.")
             return self._search(data, asked, progress)
         self._check_sums(asked)
-        options: Any = {"labels": list(self.classes_), "columns": self.columns_, "largest": self.largest_}
+        options: Any = {"labels": list(self.classes_), "columns": self.columns_}
+        options |= {"least": self.least_, "largest": self.largest_}
         find = partial(self._mixed, asked=asked)
         return predict_mixed(find, data, asked, mixture=self.mixture_, **options, progress=progress)
 
