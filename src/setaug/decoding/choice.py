@@ -269,7 +269,7 @@ def _optimal(
 def _largest_size(probabilities: Floats, sizes: Floats | None, allowed: range) -> int:
     """Return the largest size that has to be considered."""
     if sizes is not None:
-        return int(np.flatnonzero((sizes > _TINY).any(axis=0))[-1])
+        return int(np.max(np.flatnonzero((sizes > _TINY).any(axis=0)), initial=0))
     if not len(allowed) or not len(probabilities):
         return _MAX_SIZE
     spread = np.sqrt((probabilities * (1 - probabilities)).sum(axis=1))

@@ -79,9 +79,8 @@ def make_prediction(
     ('love', 'joy')
 
     """
-    taken = set(columns.tolist())
-    ranked = np.argsort(-row, kind="stable").tolist()
-    kept = [at for number, at in enumerate(ranked) if at in taken or (number < _SHOWN and row[at] >= 0.001)]
+    ranked = [at for at in np.argsort(-row, kind="stable")[:_SHOWN].tolist() if row[at] >= 0.001]
+    kept = sorted({*ranked, *columns.tolist()}, key=lambda at: (-row[at], at)) if len(columns) else ranked
     return Prediction(
         labels=tuple(labels[at] for at in columns),
         probabilities={labels[at]: round(float(row[at]), 6) for at in kept},
