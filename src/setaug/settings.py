@@ -326,7 +326,7 @@ class Decoding:
     constrained
         Constrain the output to a set: no duplicate or unknown labels, as many labels as the stated size.
     size_is
-        Force this size for every set.
+        Force this size for every set, whatever `min_size` and `max_size` are.
     min_size
         Minimum size.
     max_size
@@ -388,10 +388,6 @@ class Decoding:
             raise ValueError(f"k is for choose='top-k', and choose is {self.choose!r}.")
         if self.max_size is not None and self.max_size < self.min_size:
             raise ValueError(f"max_size {self.max_size} is below min_size {self.min_size}.")
-        if self.size_is is not None and self.min_size > self.size_is:
-            raise ValueError(f"size_is {self.size_is} is below min_size {self.min_size}.")
-        if self.size_is is not None and self.max_size is not None and self.size_is > self.max_size:
-            raise ValueError(f"size_is {self.size_is} is above max_size {self.max_size}.")
         if not 0.001 <= self.temperature <= 1000:  # beyond, scores overflow or underflow
             raise ValueError(f"temperature must be from 0.001 to 1000, got {self.temperature!r}.")
         object.__setattr__(self, "temperature", float(self.temperature))  # transformers refuses whole numbers

@@ -53,7 +53,7 @@ def test_each_label_stands_by_itself():
 def test_the_methods_have_the_same_number_of_pairs_and_updates(method):
     model = make_model(method, "tiny", augmenter=SetAugmenter(n_orders=1))
     model.statistics_ = AUGMENTER.statistics_
-    model.largest_ = 5
+    model.largest_, model.least_ = 5, 1
     seen = []
     counted = model._learn(EXAMPLES, [], lambda network, data, **options: seen.append(data) or {})
     assert len(seen[0]) == len(EXAMPLES)
