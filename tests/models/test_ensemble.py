@@ -177,3 +177,10 @@ def test_sets_that_are_empty_in_all_files_stay_empty():
     found, mixture, _ = combine_predictions([rows, rows])
     assert [one.labels for one in found] == [(), ("joy",)]
     assert mixture.rule.least == 0
+
+
+def test_no_texts_give_no_sets(models):
+    dev_files = [model.predict(DEV) for model in models]
+    found, _, f1 = combine_predictions([[], []], dev=DEV, dev_files=dev_files)
+    assert found == []
+    assert f1 is not None

@@ -209,7 +209,7 @@ def combine_predictions(
     if not labels:
         raise DataError("the predictions have no probabilities.")
     members = [_table(part, labels, number) for number, part in enumerate(aligned, 1)]
-    f1, least = None, min(1, *(len(one.labels) for part in aligned for one in part))
+    f1, least = None, min([1, *(len(one.labels) for part in aligned for one in part)])
     if dev:
         known = [_table(part, labels, n) for n, part in enumerate(judged, 1)]
         mixture, f1 = fit_mixture(known, dev, labels, least=least)
