@@ -13,6 +13,7 @@ from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
 from setaug.errors import DataError
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
+from setaug.models.neural.classifier import Scorer
 from setaug.sample import sample_examples
 from tests.conftest import DEV, EXAMPLES
 
@@ -42,6 +43,20 @@ def test_probabilities_are_the_models_whatever_the_batches(classifier):
         assert all(
             row[classifier.labels_.index(name)] == pytest.approx(p, abs=1e-5) for name, p in one.probabilities.items()
         )
+
+
+def test_a_call_can_score_fewer_texts_at_once(classifier, monkeypatch):
+    expected, sizes = [one.labels for one in classifier.predict(TEXTS)], []
+    score = Scorer.probabilities
+
+    def recorded(self, texts, batch_size, progress):
+        sizes.append(batch_size)
+        return score(self, texts, batch_size, progress)
+
+    monkeypatch.setattr(Scorer, "probabilities", recorded)
+    assert [one.labels for one in classifier.predict(TEXTS, batch_size=2)] == expected
+    assert sizes == [2]
+    assert classifier.batch_size == 32
 
 
 def test_the_rule_is_chosen_on_the_dev_data(classifier):
@@ -160,9 +175,10 @@ def test_set_search_finds_the_labels_with_the_highest_probability(search):
 
 
 def test_what_does_not_fit_set_search_is_refused(search):
-    for changes in ({"samples": 2}, {"name": "random"}, {"rule": "top-k"}):
-        with pytest.raises(TypeError, match=f"set search takes no {next(iter(changes))}"):
-            search.predict(TEXTS, **changes)
+    for name, value in {"samples": 2, "name": "random", "rule": "top-k"}.items():
+        shown = "decoding name" if name == "name" else name
+        with pytest.raises(TypeError, match=f"set search takes no {shown}"):
+            search.predict(TEXTS, **{name: value})
 
 
 def test_set_search_has_label_probabilities():

@@ -1,6 +1,7 @@
 """The paper's MULTI-LABEL baseline: score each label independently, and choose a set from the probabilities."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,13 +15,14 @@ from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
 from setaug.decoding.scored import check_scored, ways_of
 from setaug.estimator import LabelScorer
-from setaug.examples import Example
+from setaug.examples import Data, Example
 from setaug.metrics.indicators import hits_of
 from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, cut, evaluating, on_device, pad_inputs
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.neural.scratch import SHAPES, scratch_classifier, train_tokenizer
-from setaug.settings import Progress, TrainingSettings
+from setaug.predictions import Prediction
+from setaug.settings import Progress, TrainingSettings, check_whole
 from setaug.vocabulary import known_labels
 
 
@@ -155,6 +157,31 @@ class SetClassifier(LabelScorer, SetModel):
 
     def _find(self, texts: Sequence[str], progress: Progress | None) -> LabelProbabilities:
         return LabelProbabilities(self.calibration_(self.network_.probabilities(texts, self.batch_size, progress)))
+
+    def predict(
+        self,
+        data: Iterable[str] | Data,
+        *,
+        progress: Progress | None = None,
+        batch_size: int | None = None,
+        **changes: Any,
+    ) -> list[Prediction]:
+        """Predict the set of each text.
+
+        Parameters
+        ----------
+        batch_size
+            How many texts are scored at once in this call; the sets do not depend on it.
+        changes
+            What is asked for, as in `LabelScorer.predict`.
+
+        """
+        if batch_size is None:
+            return super().predict(data, progress=progress, **changes)
+        check_whole("batch_size", batch_size, at_least=1)
+        other = copy(self)
+        other.batch_size = batch_size
+        return other.predict(data, progress=progress, **changes)
 
     def _learnt(self) -> dict[str, Any]:
         return {"rule": self.rule_.to_dict(), "calibration": self.calibration_.to_list()}
