@@ -14,10 +14,9 @@ import numpy as np
 
 from setaug.datasets import load_dataset
 from setaug.decoding.choice import Hits, Rule, mean_f1
-from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mixture, average
+from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mixture, average, probabilities_of
 from setaug.metrics.indicators import hits_of
 from setaug.models import load_model
-from setaug.models.companion import companion_probabilities
 from setaug.models.neural.writer import DRAWS
 from setaug.models.tfidf import TfidfClassifier
 
@@ -80,7 +79,7 @@ def main() -> None:
     dev = dataset.dev[: options.texts]
     texts, known = [one.text for one in dev], list(model.classes_)
     members = [model.network_.probabilities(texts, model.decoding, n_each=DRAWS)]
-    members.append(companion_probabilities(TfidfClassifier().fit(dataset.train), texts, known))
+    members.append(probabilities_of(TfidfClassifier().fit(dataset.train), texts, known))
     hits, sizes = hits_of(dev, known)
     ways = {
         "alone": partial(tuned, which=slice(1)),

@@ -9,9 +9,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from setaug.augmenter import SetAugmenter
+from setaug.decoding.mixture import probabilities_of
 from setaug.errors import DataError, ModelError
 from setaug.models import SetGenerator, TrainingSettings, load_model
-from setaug.models.companion import companion_probabilities, fit_companion
+from setaug.models.companion import fit_companion
 from setaug.models.tfidf import TfidfClassifier
 from setaug.settings import WAYS, Decoding
 from tests.conftest import DEV, EXAMPLES
@@ -142,7 +143,7 @@ def test_a_companion_comes_back_from_its_file(tmp_path):
     assert again.predict(DEV) == model.predict(DEV)
     assert again.get_params() == {**model.get_params(), "candidates": [list(one) for one in model.candidates]}
     known = ["nowhere", *model.labels_[:3]]
-    found = companion_probabilities(again, TEXTS, known).labels
+    found = probabilities_of(again, TEXTS, known).labels
     assert (found[:, 0] == 0).all()
     assert np.array_equal(found[:, 1:], model.predict_proba(TEXTS)[:, :3])
 

@@ -36,6 +36,19 @@ class LabelProbabilities:
     """The probability of each size: 0, 1, 2, ...; None if the model does not predict sizes."""
 
 
+def probabilities_of(model: Any, texts: Sequence[str], labels: Sequence[str]) -> LabelProbabilities:
+    """Return the predictions of a fitted model with these labels as columns; 0 for labels that it does not know."""
+    own = model.label_probabilities(texts) if hasattr(model, "label_probabilities") else None
+    shares = model.predict_proba(texts) if own is None else own.labels
+    places = {label: at for at, label in enumerate(labels)}
+    known = [(at, places[label]) for at, label in enumerate(model.classes_.tolist()) if label in places]
+    found = np.zeros((len(texts), len(labels)))
+    if known:
+        theirs, ours = np.array(known).T
+        found[:, ours] = shares[:, theirs]
+    return LabelProbabilities(found, None if own is None else own.sizes)
+
+
 @dataclass(frozen=True)
 class LogisticCalibration:
     """A logistic function of the log-odds, the same for all labels.

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from setaug.decoding.mixture import LabelProbabilities
 from setaug.examples import Example
 from setaug.models.tfidf import TfidfClassifier
 from setaug.vocabulary import unwarned_of_joined
@@ -20,16 +17,3 @@ def fit_companion(examples: Sequence[Example], dev: Sequence[Example]) -> TfidfC
         return None
     with unwarned_of_joined():
         return TfidfClassifier().fit(examples, dev=dev)
-
-
-def companion_probabilities(
-    companion: TfidfClassifier, texts: Sequence[str], labels: Sequence[str]
-) -> LabelProbabilities:
-    """Return the probability of each label (columns); 0 for labels unknown to the companion."""
-    places = {label: at for at, label in enumerate(labels)}
-    known = [(at, places[label]) for at, label in enumerate(companion.labels_) if label in places]
-    found = np.zeros((len(texts), len(labels)))
-    if known:
-        theirs, ours = np.array(known).T
-        found[:, ours] = companion.predict_proba(texts)[:, theirs]
-    return LabelProbabilities(found)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mixture
+from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mixture, probabilities_of
 from setaug.decoding.scored import make_prediction
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import LabelScorer
@@ -74,7 +74,7 @@ class SetEnsemble(LabelScorer):
         return self
 
     def _members(self, texts: Sequence[str]) -> list[LabelProbabilities]:
-        return [_aligned(model, texts, self.labels_) for model in self.models]
+        return [probabilities_of(model, texts, self.labels_) for model in self.models]
 
     @property
     def rule_(self) -> Rule:  # type: ignore[override]
@@ -149,16 +149,6 @@ def _load_member(folder: Path, number: int, kind: str) -> Any:
     if kind not in KINDS or kind == SetEnsemble.kind or read_card(place)["kind"] != kind:
         raise ValueError(f"its member {number} is no {kind!r}")
     return load_model(place)
-
-
-def _aligned(model: Any, texts: Sequence[str], labels: Sequence[str]) -> LabelProbabilities:
-    """Return the probabilities of a model, with these columns."""
-    own = model.label_probabilities(texts) if hasattr(model, "label_probabilities") else None
-    shares = model.predict_proba(texts) if own is None else own.labels
-    places = {label: at for at, label in enumerate(labels)}
-    found = np.zeros((len(texts), len(labels)))
-    found[:, [places[label] for label in model.classes_.tolist()]] = shares
-    return LabelProbabilities(found, None if own is None else own.sizes)
 
 
 def fit_mixture(

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from setaug.analysis.likelihood import MAX_EXACT, SetLikelihood, set_likelihoods
 from setaug.augmenter import SetAugmenter
-from setaug.decoding.mixture import LabelProbabilities, Mixture
+from setaug.decoding.mixture import LabelProbabilities, Mixture, probabilities_of
 from setaug.decoding.samples import Calibration, predict_by_vote, probability_matrix
 from setaug.decoding.scored import changed, predict_mixed, ways_of
 from setaug.errors import DataError
 from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
 from setaug.metrics.indicators import hits_of
-from setaug.models.companion import companion_probabilities, fit_companion
+from setaug.models.companion import fit_companion
 from setaug.models.model_folder import COMPANION
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, make_score, new_writer, scorable
@@ -180,7 +180,7 @@ class SetGenerator(SetModel):
         self.mixture_, f1 = Mixture.fit([own], hits, n_true, **how)
         chosen = {"f1": f1, "f1_alone": f1}
         if companion and self.companion_ is not None:
-            both = [own, companion_probabilities(self.companion_, texts, known)]
+            both = [own, probabilities_of(self.companion_, texts, known)]
             mixture, chosen["f1_with_companion"] = Mixture.fit(both, hits, n_true, **how)
             if mixture.weights[1] > MIN_WEIGHT:
                 self.mixture_, chosen["f1"] = mixture, chosen["f1_with_companion"]
@@ -250,7 +250,7 @@ class SetGenerator(SetModel):
         if self.mixture_ is None:
             return members[0]
         if self.companion_ is not None and self._uses_companion:
-            members.append(companion_probabilities(self.companion_, texts, list(self.classes_)))
+            members.append(probabilities_of(self.companion_, texts, list(self.classes_)))
         return self.mixture_.combine(members)
 
     def _predict_by_samples(
