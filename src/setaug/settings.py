@@ -386,8 +386,6 @@ class Decoding:
         check_whole("k", self.k, at_least=1, optional=True)
         if self.k is not None and self.choose != "top-k":
             raise ValueError(f"k is for choose='top-k', and choose is {self.choose!r}.")
-        if self.threshold is not None and self.choose != "threshold":
-            raise ValueError(f"threshold is for choose='threshold', and choose is {self.choose!r}.")
         if self.max_size is not None and self.max_size < self.min_size:
             raise ValueError(f"max_size {self.max_size} is below min_size {self.min_size}.")
         if not 0.001 <= self.temperature <= 1000:  # beyond, scores overflow or underflow

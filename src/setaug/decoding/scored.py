@@ -49,8 +49,10 @@ def changed(decoding: Decoding, changes: Mapping[str, Any], *, of: str, names: I
     if unknown := changes.keys() - set(names):
         shown = ["decoding name" if one == "name" else one for one in sorted(unknown)]
         raise TypeError(f"{of} takes no {', '.join(shown)}.")
-    reset = {"k": None, "threshold": None} if "choose" in changes else {}
-    return replace(decoding, **{**reset, **changes})
+    found = replace(decoding, **{**({"k": None} if "choose" in changes else {}), **changes})
+    if changes.get("threshold") is not None and found.choose != "threshold":
+        raise ValueError(f"threshold is for choose='threshold', and choose is {found.choose!r}.")
+    return found
 
 
 def true_sizes(choose: str, items: Any, columns: Columns | None = None) -> list[int] | None:
