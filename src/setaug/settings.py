@@ -58,7 +58,7 @@ RECIPES = {
     "paper": "the paper's values (appendix D): 3 epochs, learning rate 1e-5, all training data, no early stopping",
 }
 """Sources of the training settings that are not given."""
-PAPER_EPOCHS, PAPER_RATE = 3, 1e-5
+PAPER_EPOCHS, PAPER_RATE, PAPER_LENGTH = 3, 1e-5, 120
 _RATES = {
     "t5": 5e-4,
     "encoder-decoder": 5e-5,
@@ -74,6 +74,8 @@ _MIN_UPDATES, _MIN_ENCODER_UPDATES = 400, 1200
 _EPOCHS = range(3, 31)
 """The number of epochs is what the updates need, within these bounds: small data needs more epochs."""
 _PATIENCE = 4
+_LENGTH = 256
+"""Tokens of a text and of a target: batches are only as long as their longest text, so short texts cost no more."""
 
 
 def default_recipe(*, classifies: bool) -> dict[str, Any]:
@@ -207,9 +209,9 @@ class TrainingSettings:
     adam_epsilon
         AdamW's epsilon.
     max_source_length
-        Maximum tokens of a text; longer texts are truncated and counted.
+        Maximum tokens of a text, by default 256 (the paper: 120); longer texts are truncated and counted.
     max_target_length
-        Maximum tokens of a target; examples that need more are skipped and counted.
+        Maximum tokens of a target, by default 256 (the paper: 120); examples that need more are skipped and counted.
     fresh_orders
         Sample new orders for each epoch.
     objective
@@ -242,8 +244,8 @@ class TrainingSettings:
     warmup: float = 0.1
     weight_decay: float = 0.0
     adam_epsilon: float = 1e-8
-    max_source_length: int = 120
-    max_target_length: int = 120
+    max_source_length: int | None = None
+    max_target_length: int | None = None
     fresh_orders: bool = False
     objective: str = field(default="plain", metadata={"choices": OBJECTIVES})
     precision: str = field(default="float32", metadata={"choices": PRECISIONS})
@@ -260,9 +262,9 @@ class TrainingSettings:
         check_choice("precision", self.precision, PRECISIONS)
         check_choice("objective", self.objective, OBJECTIVES)
         check_choice("weights", self.weights, WEIGHTS)
-        for name in ("accumulate", "batch_size", "max_source_length", "max_target_length"):
+        for name in ("accumulate", "batch_size"):
             check_whole(name, getattr(self, name), at_least=1)
-        for name in ("checkpoint_every", "epochs", "lora_rank"):
+        for name in ("checkpoint_every", "epochs", "lora_rank", "max_source_length", "max_target_length"):
             check_whole(name, getattr(self, name), at_least=1, optional=True)
         check_whole("patience", self.patience, at_least=0, optional=True)
         if self.learning_rate is not None and not 0 < self.learning_rate <= 1:
@@ -276,6 +278,20 @@ class TrainingSettings:
     def is_paper(self) -> bool:
         """Whether the defaults are the paper's."""
         return self.recipe == "paper"
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The maximum tokens of texts and targets: those given, or those of the recipe.
+
+        Examples
+        --------
+        >>> TrainingSettings(max_source_length=512).lengths
+        {'max_source_length': 512, 'max_target_length': 256}
+
+        """
+        usual = PAPER_LENGTH if self.is_paper else _LENGTH
+        given = {"max_source_length": self.max_source_length, "max_target_length": self.max_target_length}
+        return {name: length or usual for name, length in given.items()}
 
     def part_held_out(self, n_examples: int) -> float:
         """Return the fraction to hold out if no dev data is given."""

@@ -71,8 +71,7 @@ MODEL = scratch_generator("mini", TOKENIZER, max_length=20, seed=0)
 def training_set(examples, **settings):
     augmenter = SetAugmenter(n_orders=1).fit(examples)
     training = TrainingSettings(**settings)
-    lengths = {"max_source_length": training.max_source_length, "max_target_length": training.max_target_length}
-    layout = make_layout(MODEL, TOKENIZER, around_text=("", ""), **lengths)
+    layout = make_layout(MODEL, TOKENIZER, around_text=("", ""), **training.lengths)
     return make_training_set(
         layout, examples, write=lambda kept, epoch: orders(augmenter, kept, epoch), settings=training
     )

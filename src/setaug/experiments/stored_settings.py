@@ -81,8 +81,8 @@ def training_to_cell(training: TrainingSettings, *, classifies: bool = False) ->
     (False, 0.2)
 
     """
-    unused = _unused()
-    kept = {name: value for name, value in asdict(training).items() if name in _ALWAYS or value != unused[name]}
+    unused, settings = _unused(), asdict(training) | training.lengths
+    kept = {name: value for name, value in settings.items() if name in _ALWAYS or value != unused[name]}
     # What the default recipe decides is a part of the cell: results of other defaults are other results.
     return kept if training.is_paper else kept | {"defaults": default_recipe(classifies=classifies)}
 

@@ -238,13 +238,13 @@ def _prompts(found: Sequence[DataResults]) -> list[str]:
 
 def _trainings(found: Sequence[DataResults]) -> list[str]:
     """Return notes on what was trained, and how."""
-    default = asdict(paper_settings())
     ways: dict[str, None] = {}
     takes_last = False
     for cell in (cell for one in found for cell in one.cells if "training" in cell):
         kind = "classifier" if cell["method"] == "classifier" else "writes sets"
         recipe = cell["training"].get("recipe", "paper")
-        usual = default if recipe == "paper" else asdict(TrainingSettings(recipe=recipe))
+        default = paper_settings() if recipe == "paper" else TrainingSettings(recipe=recipe)
+        usual = asdict(default) | default.lengths
         settings = {name: value for name, value in cell["training"].items() if name in usual and name != "seed"}
         changes = [f"{name} {value}" for name, value in settings.items() if usual[name] != value]
         ways[", ".join([f"{cell['model']} ({kind})", *changes])] = None

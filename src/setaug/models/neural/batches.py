@@ -13,7 +13,7 @@ Batch: TypeAlias = dict[str, torch.Tensor]
 IGNORED = -100
 """The label of positions that the loss ignores."""
 TOKENS_PER_ROW = 128
-"""How many tokens a row of a batch has on average, at most: the default length of texts (120) makes full batches, and
+"""How many tokens a row of a batch has on average, at most: texts of the paper's length (120) make full batches, and
 longer texts need no more memory."""
 
 
@@ -148,6 +148,12 @@ class Shares(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         return (batch[self._process :: self._n_processes] for batch in self._batches)
+
+
+def readable_length(model: Any, limit: int) -> int:
+    """Clip a number of tokens to the positions that an encoder has learnt; T5, for one, has no such limit."""
+    places = getattr(getattr(model.config, "encoder", model.config), "max_position_embeddings", None)
+    return limit if places is None else min(limit, places - 2)  # RoBERTa's first two are not for tokens
 
 
 def cut(tokenizer: Any, texts: list[str], limit: int) -> tuple[list[list[int]], int]:

@@ -17,7 +17,17 @@ from setaug.decoding.scored import check_scored, ways_of
 from setaug.estimator import LabelScorer
 from setaug.examples import Data, Example
 from setaug.metrics.indicators import hits_of
-from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, cut, evaluating, on_device, pad_inputs
+from setaug.models.neural.batches import (
+    Batch,
+    Item,
+    TrainingSet,
+    by_length,
+    cut,
+    evaluating,
+    on_device,
+    pad_inputs,
+    readable_length,
+)
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.pretrained import load_for_classification, load_saved_classifier
 from setaug.models.neural.scratch import SHAPES, scratch_classifier, train_tokenizer
@@ -39,7 +49,7 @@ class Scorer:
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Return the tokens of each text's prompt, and the number of truncated texts."""
         prompts = [self.template.replace("{text}", text) for text in texts]
-        return cut(self.tokenizer, prompts, self.max_source_length)
+        return cut(self.tokenizer, prompts, readable_length(self.model, self.max_source_length))
 
     def collate(self, items: Sequence[Item]) -> Batch:
         """Make a batch of texts; the only target of each names the columns of its labels."""
@@ -122,7 +132,7 @@ class SetClassifier(LabelScorer, SetModel):
         self.calibration_ = LogisticCalibration()
         self.rule_ = Rule(way=ways_of(self.choose)[0], k=k, least=self.least_, largest=self.largest_)
         texts = [example.text for example in examples]
-        longest, seed = self.training.max_source_length, self.training.seed
+        longest, seed = self.training.lengths["max_source_length"], self.training.seed
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             if self.model in SHAPES:
@@ -190,7 +200,8 @@ class SetClassifier(LabelScorer, SetModel):
         self.rule_ = Rule.from_dict(card["rule"])
         self.calibration_ = LogisticCalibration.from_list(card["calibration"])
         model, tokenizer = load_saved_classifier(str(folder))
-        self.network_ = Scorer(model, tokenizer, list(card["labels"]), self.template, self.training.max_source_length)
+        longest = self.training.lengths["max_source_length"]
+        self.network_ = Scorer(model, tokenizer, list(card["labels"]), self.template, longest)
 
 
 def start_at_frequencies(model: Any, counts: Sequence[int], n_examples: int) -> None:

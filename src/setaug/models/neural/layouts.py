@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import torch
 
 from setaug.errors import ModelError
-from setaug.models.neural.batches import IGNORED, Batch, Item, cut, on_device, pad_inputs, pad_rows
+from setaug.models.neural.batches import IGNORED, Batch, Item, cut, on_device, pad_inputs, pad_rows, readable_length
 from setaug.models.neural.sharing import pack, pack_targets, restarted_positions, selected_logits, shared_encoder
 
 Collate: TypeAlias = Callable[[Sequence[Item]], Batch]
@@ -199,7 +199,8 @@ class EncoderDecoder(Layout):
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Return the tokens of each text's prompt, truncated where it is too long."""
         before, after = self.around_text
-        return cut(self.tokenizer, [before + text + after for text in texts], self.max_source_length)
+        limit = readable_length(self.model, self.max_source_length)
+        return cut(self.tokenizer, [before + text + after for text in texts], limit)
 
     def start(self, inputs: Batch) -> int:
         """Leave out the token that starts the decoder."""

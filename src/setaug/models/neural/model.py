@@ -260,7 +260,9 @@ class SetModel(SetEstimator):
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON."""
         params = self.get_params(deep=False)
-        return {name: asdict(value) if has_fields(value) else value for name, value in params.items()}
+        found = {name: asdict(value) if has_fields(value) else value for name, value in params.items()}
+        found["training"] |= self.training.lengths  # a folder is read as it was trained, whatever the defaults become
+        return found
 
     @abstractmethod
     def _learnt(self) -> dict[str, Any]:

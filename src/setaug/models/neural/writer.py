@@ -284,7 +284,7 @@ def new_writer(
         if name in SHAPES:
             texts = [template.replace("{text}", example.text) for example in examples]
             tokenizer = train_tokenizer([*texts, *(codec.encode(example.labels) for example in examples)])
-            longest = max(training.max_source_length, training.max_target_length)
+            longest = max(training.lengths.values())
             model = scratch_generator(name, tokenizer, max_length=longest, seed=training.seed)
             model = model.to(getattr(torch, training.weights))
         else:
@@ -314,8 +314,7 @@ def load_writer(
 
 def _lay_out(model: Any, tokenizer: Any, template: str, training: TrainingSettings) -> Layout:
     before, _, after = template.partition("{text}")
-    lengths = {"max_source_length": training.max_source_length, "max_target_length": training.max_target_length}
-    return make_layout(model, tokenizer, around_text=(before, after), **lengths)
+    return make_layout(model, tokenizer, around_text=(before, after), **training.lengths)
 
 
 def fit_writer(
@@ -354,12 +353,13 @@ def make_training_set(
     """
     inputs, n_cut = layout.read([example.text for example in examples])
     first = layout.targets(write(examples, 0))
-    fits = [max(map(len, each), default=0) <= settings.max_target_length for each in first]
+    limit = settings.lengths["max_target_length"]
+    fits = [max(map(len, each), default=0) <= limit for each in first]
     kept = [at for at, each in enumerate(first) if each and fits[at]]
     if not kept:
         raise DataError(
-            f"no example can be trained on: all targets need more than max_target_length = "
-            f"{settings.max_target_length} tokens, or there are none."
+            f"no example can be trained on: all targets need more than max_target_length = {limit} tokens, "
+            "or there are none."
         )
     counted = {
         "n_pairs_per_epoch": sum(len(first[at]) for at in kept),
