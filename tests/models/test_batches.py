@@ -7,11 +7,24 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import (
+    AutoModelForSequenceClassification,
+    BartConfig,
+    BartForConditionalGeneration,
+    BertConfig,
+    BertLMHeadModel,
+    BertModel,
+    EncoderDecoderModel,
+    RobertaConfig,
+)
 
 from setaug import SetGenerator
-from setaug.models.neural.batches import TOKENS_PER_ROW, LengthGroups, by_length, cut, pad_inputs
+from setaug.models.neural.batches import TOKENS_PER_ROW, LengthGroups, by_length, cut, pad_inputs, readable_length
+from setaug.models.neural.classifier import Scorer
+from setaug.models.neural.layouts import make_layout
 from setaug.models.neural.scratch import train_tokenizer
 from tests.conftest import EXAMPLES
+from tests.tiny import make_model
 
 LENGTHS = [int(n) for n in torch.randint(1, 50, (200,), generator=torch.Generator().manual_seed(0))]
 
@@ -61,6 +74,34 @@ def test_texts_are_cut_only_where_they_are_too_long():
     assert short[0] == whole[0][:5]
     assert len(short[1]) == 5
     assert cut(tokenizer, [], 5) == ([], 0)
+
+
+def test_texts_are_cut_to_the_positions_of_the_encoder():
+    tokenizer, text = train_tokenizer(["one two three"]), "one two three " * 20
+    small = {"vocab_size": len(tokenizer), "max_position_embeddings": 24}
+    widths = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    bert, roberta = BertConfig(**small, **widths), RobertaConfig(**small, **widths)
+    bart = BartConfig(**small, d_model=16, encoder_layers=1, decoder_layers=1)
+    with torch.inference_mode():
+        for config in (bert, roberta):
+            scorer = Scorer(
+                AutoModelForSequenceClassification.from_config(config), tokenizer, ["a", "b"], "{text}", 256
+            )
+            assert scorer.read([text])[1] == 1
+            assert scorer.probabilities([text], 1, None).shape == (1, 2)
+        for model in (
+            BartForConditionalGeneration(bart),
+            EncoderDecoderModel(encoder=BertModel(bert), decoder=_decoder(bert)),
+        ):
+            layout = make_layout(model, tokenizer, around_text=("", ""), max_source_length=256, max_target_length=20)
+            (prompt,), n_cut = layout.read([text])
+            assert (len(prompt), n_cut) == (22, 1)
+            model.get_encoder()(**layout.inputs([prompt]))
+    assert readable_length(make_model("t5"), 10_000) == 10_000
+
+
+def _decoder(config: BertConfig) -> BertLMHeadModel:
+    return BertLMHeadModel(BertConfig(**config.to_dict() | {"is_decoder": True, "add_cross_attention": True}))
 
 
 @given(st.lists(st.integers(1, 400), max_size=60), st.integers(1, 9))

@@ -1,9 +1,12 @@
 """Training settings that are not given: by kind of model and number of texts, or the paper's."""
 
+import json
+
 import pytest
 import torch
 
 from setaug import SetClassifier, TrainingSettings
+from setaug.models.model_folder import CARD
 from setaug.models.neural.classifier import start_at_frequencies
 from setaug.models.neural.pretrained import find_kind
 from setaug.models.neural.training.trainer import train
@@ -48,6 +51,21 @@ def test_each_kind_has_its_rate_and_a_given_one_wins():
     assert {TrainingSettings(recipe="paper").completed(kind, 300).learning_rate for kind in rates} == {1e-5}
     assert TrainingSettings(learning_rate=0.01).completed("t5", 300).learning_rate == 0.01
     assert TrainingSettings(recipe="paper").completed("encoder-decoder", 300, own_rate=1e-3).learning_rate == 1e-3
+
+
+def test_lengths_depend_on_the_recipe_and_given_ones_win():
+    assert TrainingSettings().lengths == {"max_source_length": 256, "max_target_length": 256}
+    assert TrainingSettings(recipe="paper").lengths == {"max_source_length": 120, "max_target_length": 120}
+    given = TrainingSettings(recipe="paper", max_target_length=30).lengths
+    assert given == {"max_source_length": 120, "max_target_length": 30}
+    model = SetClassifier("tiny").set_params(training__recipe="paper")
+    assert model.training.lengths["max_source_length"] == 120
+
+
+def test_a_folder_keeps_the_lengths_that_it_was_trained_with(classifier_folder):
+    saved = json.loads((classifier_folder / CARD).read_text())["settings"]["training"]
+    assert (saved["max_source_length"], saved["max_target_length"]) == (256, 256)
+    assert SetClassifier.from_pretrained(classifier_folder).training.max_source_length == 256
 
 
 def test_patience_and_what_is_held_out_depend_on_the_recipe():
