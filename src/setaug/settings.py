@@ -55,7 +55,7 @@ TRACKERS = {
 
 RECIPES = {
     "default": "values that depend on the type of model and the number of texts",
-    "paper": "the paper's values (appendix D): 3 epochs, learning rate 1e-5, all training data, no early stopping",
+    "paper": "the paper's values (appendix D): 3 epochs, learning rate 1e-5, 120 tokens, all training data",
 }
 """Sources of the training settings that are not given."""
 PAPER_EPOCHS, PAPER_RATE, PAPER_LENGTH = 3, 1e-5, 120
@@ -73,7 +73,6 @@ _MIN_UPDATES, _MIN_ENCODER_UPDATES = 400, 1200
 """Encoders have one target per text, where generators have three with their default."""
 _EPOCHS = range(3, 31)
 """The number of epochs is what the updates need, within these bounds: small data needs more epochs."""
-_PATIENCE = 4
 _LENGTH = 256
 """Tokens of a text and of a target: batches are only as long as their longest text, so short texts cost no more."""
 
@@ -82,7 +81,7 @@ def default_recipe(*, classifies: bool) -> dict[str, Any]:
     """Return what the default recipe decides for classifiers, or for models that write sets."""
     rates = {kind: rate for kind, rate in _RATES.items() if classifies or kind not in _ENCODERS}
     found = {"learning_rates": rates, "min_updates": _MIN_UPDATES, "epochs": [_EPOCHS[0], _EPOCHS[-1]]}
-    return found | {"patience": _PATIENCE} | ({"min_encoder_updates": _MIN_ENCODER_UPDATES} if classifies else {})
+    return found | ({"min_encoder_updates": _MIN_ENCODER_UPDATES} if classifies else {})
 
 
 _OPENAI = "https://api.openai.com/v1"
@@ -228,7 +227,8 @@ class TrainingSettings:
         Fraction of the training data to hold out as dev data if none is given; by default 0.1 if there are at least
         100 examples; 0: none.
     patience
-        Stop after this many evaluations without a better F1 on the dev data, by default 4; 0: never.
+        Stop after this many evaluations without a better F1 on the dev data; by default never, since the learning
+        rate decays and the last epochs are often the best.
     checkpoint_every
         Save and evaluate every N updates; by default after each epoch.
     seed
@@ -322,12 +322,11 @@ class TrainingSettings:
         least = _MIN_ENCODER_UPDATES if kind in _ENCODERS else _MIN_UPDATES
         needed = min(max(ceil(least / per_epoch), _EPOCHS[0]), _EPOCHS[-1])
         rate = own_rate or (PAPER_RATE if self.is_paper else _RATES[kind])
-        patience = self.patience if self.patience is not None else 0 if self.is_paper else _PATIENCE
         return replace(
             self,
             epochs=self.epochs or (PAPER_EPOCHS if self.is_paper else needed),
             learning_rate=self.learning_rate or rate,
-            patience=patience or None,
+            patience=self.patience or None,
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setaug.decoding.choice import Independent, Rule, fit_size_ratios, mean_f1
+from setaug.decoding.choice import Independent, Rule, _largest_size, fit_size_ratios, mean_f1
 from setaug.settings import WAYS, Decoding
 
 N_LABELS = 4
@@ -206,3 +206,14 @@ def test_a_size_that_the_labels_make_all_but_impossible_is_kept(way, asked):
     (columns,) = Rule().choose_asked(Decoding(choose=way, **asked), p)
     assert len(columns) in (40, 50)
     assert columns[:3].tolist() == [0, 1, 2]
+
+
+def test_sizes_that_together_are_improbable_are_not_considered():
+    sizes = np.full((2, 401), 1e-8)
+    sizes[0, 2], sizes[1, 3] = 1, 0.5
+    sizes[1, 7] = 0.5
+    assert _largest_size(np.full((2, 500), 0.01), sizes, range(401)) == 7
+    probabilities = np.random.default_rng(0).random((2, 500)) / 50
+    found = Rule(largest=400).choose(probabilities, sizes / sizes.sum(axis=1, keepdims=True))
+    few = Rule(largest=400).choose(probabilities, sizes[:, :9] / sizes[:, :9].sum(axis=1, keepdims=True))
+    assert [row.tolist() for row in found] == [row.tolist() for row in few]

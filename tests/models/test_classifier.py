@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from setaug import Example
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
+from setaug.decoding.mixture import MIN_JUDGES, SHRINKAGE, LabelProbabilities, LogisticCalibration
 from setaug.errors import DataError
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
@@ -62,9 +62,10 @@ def test_a_call_can_score_fewer_texts_at_once(classifier, monkeypatch):
 def test_the_rule_is_chosen_on_the_dev_data(classifier):
     own = classifier.network_.probabilities(TEXTS, 32, None)
     hits = np.array([[label in gold for label in classifier.labels_] for gold in GOLD])
-    assert classifier.calibration_ == LogisticCalibration.fit(own, hits)
+    assert classifier.calibration_ == LogisticCalibration.fit(own, hits, shrinkage=SHRINKAGE)
     sizes = np.array(list(map(len, GOLD)))
-    options = {"least": 1, "largest": max(len(one.labels) for one in EXAMPLES)}
+    assert len(DEV) < MIN_JUDGES  # so few do not compare ways
+    options = {"least": 1, "largest": max(len(one.labels) for one in EXAMPLES), "ways": ["expected-f1"]}
     rule, reached = Rule.fit(classifier.calibration_(own), None, hits, sizes, **options)
     assert (rule.way, rule.k) == (classifier.rule_.way, classifier.rule_.k)
     assert rule.size_ratios == pytest.approx(classifier.rule_.size_ratios)
@@ -127,10 +128,27 @@ def test_a_classifier_comes_back_from_its_folder(classifier, classifier_folder, 
     assert again.score(DEV) == pytest.approx(f1(again.predict(DEV)))
 
 
+def test_an_end_token_in_a_text_is_left_out(classifier):
+    end = classifier.tokenizer_.eos_token
+    (plain, spelt), n_cut = classifier.network_.read(["was 20 now 10", f"was {end}20{end} now 10"])
+    assert (spelt.count(classifier.tokenizer_.eos_token_id), spelt[-1], n_cut) == (1, plain[-1], 0)
+    texts = [f"was <s>20{end} now 10", *TEXTS]
+    assert len(classifier.predict(texts)) == len(texts)
+    examples = [Example(texts[0], ["match"]), *EXAMPLES[:9]]
+    SetClassifier("mini", training=TrainingSettings(epochs=1)).fit(examples, progress=False)
+
+
 def test_training_makes_the_loss_smaller(classifier_folder):
     losses = [json.loads(line).get("loss") for line in (classifier_folder / "metrics.jsonl").read_text().splitlines()]
     losses = [loss for loss in losses if loss is not None]
     assert losses[-1] < losses[0]
+
+
+def test_set_search_without_dev_data_chooses_sizes_by_probabilities(search):
+    found = search.predict(DEV)
+    assert found == search.predict(DEV, choose="expected-f1")
+    assert {len(one.labels) for one in found} != {search.largest_}
+    assert all(one.probabilities for one in found)
 
 
 # --- write one label at a time ----------------------------------------------------------------------------------------
@@ -146,7 +164,7 @@ def test_the_beam_is_as_wide_as_the_largest_set_and_labels_are_different(search,
         return generate(self, *args, **options)
 
     monkeypatch.setattr(type(search.model_), "generate", noting)
-    found = search.predict(DEV, constrained=constrained, batch_size=20)
+    found = search.predict(DEV, constrained=constrained, batch_size=20, choose="written")
     largest = max(len(example.labels) for example in EXAMPLES)
     assert largest == 4
     assert asked == [(4, 4, 5), (4, 4, 5), (4, 4, 2)]

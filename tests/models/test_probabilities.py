@@ -157,8 +157,11 @@ def test_a_damaged_companion_is_refused(tmp_path, content):
         TfidfClassifier.load(tmp_path / "nothing")
 
 
-def test_large_data_has_no_companion(monkeypatch):
-    monkeypatch.setattr("setaug.models.companion._MAX_FITS", 10)
+def test_large_data_has_a_companion_without_a_choice_or_none(monkeypatch):
+    assert len(fit_companion(EXAMPLES, DEV).trials_) > 1
+    monkeypatch.setattr("setaug.models.companion._CHEAP", 10)
+    assert len(fit_companion(EXAMPLES, DEV).trials_) == 1
+    monkeypatch.setattr("setaug.models.companion._MAX_COST", 10)
     assert fit_companion(EXAMPLES, DEV) is None
 
 

@@ -69,7 +69,8 @@ def test_a_folder_keeps_the_lengths_that_it_was_trained_with(classifier_folder):
 
 
 def test_patience_and_what_is_held_out_depend_on_the_recipe():
-    assert TrainingSettings().completed("t5", 300).patience == 4
+    assert TrainingSettings().completed("t5", 300).patience is None
+    assert TrainingSettings(patience=3).completed("t5", 300).patience == 3
     assert TrainingSettings(patience=0).completed("t5", 300).patience is None
     assert TrainingSettings(recipe="paper").completed("t5", 300).patience is None
     assert TrainingSettings(recipe="paper", patience=2).completed("t5", 300).patience == 2

@@ -129,7 +129,14 @@ def test_other_runs_end_the_same_too(options, moments, place, tmp_path):
     check_same(killed, whole)
     if "--patience" in options:
         assert [row["step"] for row in rows(whole) if "eval_f1" in row] == [5, 10, 15]
-        assert load_model(whole).record_["best_step"] == 5
+        assert load_model(whole).record_["best_step"] == 15  # of equal ones, the last
+
+
+def test_by_default_training_goes_on_to_the_end_and_the_last_of_equal_checkpoints_is_kept():
+    few = list(sample_examples(24))
+    training = TrainingSettings(learning_rate=1e-12, epochs=8)  # so F1 is always the same
+    model = SetGenerator("mini", training=training, companion=False).fit(few[:16], dev=few[16:], progress=False)
+    assert (model.record_["epochs"], model.record_["n_updates"], model.record_["best_step"]) == (8, 16, 16)
 
 
 def test_a_finished_run_is_just_loaded(place, whole_run, capsys, monkeypatch):

@@ -37,7 +37,8 @@ examples:
 INTERRUPTED = "finished cells are stored; run the same command again to continue"
 
 _TRAINING = (
-    *("epochs", "learning_rate", "batch_size", "max_source_length", "precision", "weights"),
+    *("epochs", "learning_rate", "batch_size", "max_source_length", "max_target_length", "patience"),
+    *("precision", "weights"),
     *("lora_rank", "gradient_checkpointing"),
 )
 _NAMES = {"lora_rank": "lora"}

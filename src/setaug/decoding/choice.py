@@ -37,6 +37,8 @@ _CELLS = 128 * MAX_LABELS * _MAX_SIZE
 _MAX_JUDGES = 1000
 """Of more dev examples, every second, third, ... compares the ways; more would only take longer."""
 _TINY = 1e-9
+_NEGLIGIBLE = 1e-4
+"""Sizes above which a model finds all sets together less probable than this are not considered."""
 _ERRORS = 2.0
 """By how many standard errors another way has to be better than the first on dev data."""
 _MORE = 10
@@ -269,7 +271,8 @@ def _optimal(
 def _largest_size(probabilities: Floats, sizes: Floats | None, allowed: range) -> int:
     """Return the largest size that has to be considered."""
     if sizes is not None:
-        return int(np.max(np.flatnonzero((sizes > _TINY).any(axis=0)), initial=0))
+        tails = sizes[:, ::-1].cumsum(axis=1)[:, ::-1]  # a model leaves a little probability to each size
+        return int(np.max(np.flatnonzero((tails > _NEGLIGIBLE).any(axis=0)), initial=0))
     if not len(allowed) or not len(probabilities):
         return _MAX_SIZE
     spread = np.sqrt((probabilities * (1 - probabilities)).sum(axis=1))

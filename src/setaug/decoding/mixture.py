@@ -14,11 +14,11 @@ from setaug.decoding.choice import Floats, Hits, Rule
 from setaug.settings import WAYS
 
 _TINY = 1e-6
-_SHRINKAGE = 5.0
+SHRINKAGE = 5.0
 """How strongly calibrations are pulled to the identity, and ..."""
 _PRIOR = 30.0
 """... weights to equal ones: little dev data changes little. Both were chosen on dev data; see docs/models.md."""
-_MIN_JUDGES = 50
+MIN_JUDGES = 50
 """Fewer dev examples do not compare ways to choose a set: by chance, a tuned threshold is often better on them."""
 _RAREST = 1e-4
 """Labels that are rarer are treated as if they were so frequent."""
@@ -158,7 +158,7 @@ class Mixture:
 
         """
         calibrations = tuple(
-            LogisticCalibration.fit(member.labels, hits, shrinkage=_SHRINKAGE) if calibrate else LogisticCalibration()
+            LogisticCalibration.fit(member.labels, hits, shrinkage=SHRINKAGE) if calibrate else LogisticCalibration()
             for member in members
         )
         weights = _fit_weights([apply(one.labels) for apply, one in zip(calibrations, members, strict=True)], hits)
@@ -167,7 +167,7 @@ class Mixture:
             slope, shifts = _calibrate_mean(mixture.combine(members).labels, hits)
             mixture = replace(mixture, slope=slope, shifts=shifts)
         mean = mixture.combine(members)
-        ways = ways if len(hits) >= _MIN_JUDGES else ways[:1]
+        ways = ways if len(hits) >= MIN_JUDGES else ways[:1]
         rule, f1 = Rule.fit(mean.labels, mean.sizes, hits, n_true, least=least, largest=largest, ways=ways)
         return replace(mixture, rule=rule), f1
 
@@ -226,7 +226,7 @@ def _calibrate_mean(mean: Floats, hits: Hits) -> tuple[float, tuple[float, ...]]
     rarity = np.log(np.clip(mean.mean(axis=0), _RAREST, 1))
     rarity -= rarity.max()
     features = [_log_odds(mean).ravel(), np.broadcast_to(rarity, mean.shape).ravel()]
-    slope, tilt, shift = _fit_logistic(features, hits.ravel(), _SHRINKAGE, [_SLOPES, _TILTS, _SHIFTS])
+    slope, tilt, shift = _fit_logistic(features, hits.ravel(), SHRINKAGE, [_SLOPES, _TILTS, _SHIFTS])
     return slope, tuple((shift + tilt * rarity).tolist())
 
 

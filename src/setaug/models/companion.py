@@ -1,4 +1,4 @@
-"""A TF-IDF classifier that complements a generative model: fitted in seconds, with different errors."""
+"""A TF-IDF classifier that complements a generative model: fitted in seconds or minutes, with different errors."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,21 @@ from setaug.examples import Example
 from setaug.models.tfidf import TfidfClassifier
 from setaug.vocabulary import unwarned_of_joined
 
-_MAX_FITS = 2_000_000
-"""Above this number of examples times labels there is no companion: fitting it would take too long."""
+_OVERHEAD = 20_000
+"""What fitting one label costs whatever the texts, in words."""
+_CHEAP = 60_000_000
+"""Up to this number of words times labels, all candidates are tried (a minute or two); above, only ..."""
+_ONE = (("svm", 1.0),)
+_MAX_COST = 5 * _CHEAP
+"""Above this number there is no companion: fitting it would take too long."""
 
 
 def fit_companion(examples: Sequence[Example], dev: Sequence[Example]) -> TfidfClassifier | None:
     """Fit and return a companion; None if the data is too large."""
     n_labels = len({label for example in examples for label in example.labels})
-    if not n_labels or n_labels * len(examples) > _MAX_FITS:
+    cost = n_labels * (sum(len(example.text.split()) for example in examples) + _OVERHEAD)
+    if not n_labels or cost > _MAX_COST:
         return None
+    model = TfidfClassifier() if cost <= _CHEAP else TfidfClassifier(candidates=_ONE)
     with unwarned_of_joined():
-        return TfidfClassifier().fit(examples, dev=dev)
+        return model.fit(examples, dev=dev)

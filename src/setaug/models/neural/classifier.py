@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from setaug.augmenter import SetAugmenter
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
+from setaug.decoding.mixture import MIN_JUDGES, SHRINKAGE, LabelProbabilities, LogisticCalibration
 from setaug.decoding.scored import check_scored, ways_of
 from setaug.estimator import LabelScorer
 from setaug.examples import Data, Example
@@ -49,7 +49,13 @@ class Scorer:
     def read(self, texts: Sequence[str]) -> tuple[list[list[int]], int]:
         """Return the tokens of each text's prompt, and the number of truncated texts."""
         prompts = [self.template.replace("{text}", text) for text in texts]
-        return cut(self.tokenizer, prompts, readable_length(self.model, self.max_source_length))
+        rows, n_cut = cut(self.tokenizer, prompts, readable_length(self.model, self.max_source_length))
+        return [self._with_one_end(ids) for ids in rows], n_cut
+
+    def _with_one_end(self, ids: list[int]) -> list[int]:
+        """Leave out end tokens that a text spells out (``</s>``): BART and T5 classify at the only one."""
+        end = self.tokenizer.eos_token_id
+        return ids if ids.count(end) < 2 else [token for token in ids[:-1] if token != end] + ids[-1:]
 
     def collate(self, items: Sequence[Item]) -> Batch:
         """Make a batch of texts; the only target of each names the columns of its labels."""
@@ -160,8 +166,9 @@ class SetClassifier(LabelScorer, SetModel):
         """Calibrate the probabilities, and choose the rule with the highest mean F1; return that F1."""
         found = self.network_.probabilities([example.text for example in dev], self.batch_size, None)
         hits, n_true = hits_of(dev, self.labels_)
-        self.calibration_ = LogisticCalibration.fit(found, hits)
-        options: Any = {"least": self.rule_.least, "largest": self.largest_, "ways": ways_of(self.choose)}
+        self.calibration_ = LogisticCalibration.fit(found, hits, shrinkage=SHRINKAGE)
+        ways = ways_of(self.choose) if len(dev) >= MIN_JUDGES else ways_of(self.choose)[:1]
+        options: Any = {"least": self.rule_.least, "largest": self.largest_, "ways": ways}
         self.rule_, f1 = Rule.fit(self.calibration_(found), None, hits, n_true, **options)
         return f1
 

@@ -45,8 +45,8 @@ class SetSearch(SetModel):
         Whether only known labels are found.
     choose
         How to choose a set: a name of `setaug.settings.CHOICES`. ``written`` is the paper's way: all that a beam as
-        wide as the largest training set finds. So is ``best`` without dev data, without the constraint or with an open
-        vocabulary.
+        wide as the largest training set finds. So is ``best`` without the constraint or with an open vocabulary;
+        without dev data ``best`` is ``expected-f1``.
     training, batch_size
         How to train, and how many labels are written at once.
 
@@ -136,7 +136,7 @@ class SetSearch(SetModel):
         """
         self._check_fitted()
         asked = self._change(changes)
-        if asked.choose == "written" or (asked.choose == "best" and not (self.mixture_ and self._can_sum(asked))):
+        if asked.choose == "written" or (asked.choose == "best" and not self._can_sum(asked)):
             if sizes := [name for name in ("size_is", "min_size", "max_size") if name in changes]:
                 raise ValueError(f"{sizes[0]} needs label probabilities; give choose='expected-f1', say.")
             return self._search(data, asked, progress)

@@ -132,6 +132,14 @@ class SetTrainer(Trainer):
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
+    def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
+        """Take the last of checkpoints with the same score as the best: little dev data cannot tell them apart."""
+        is_best = super()._determine_best_metric(metrics, trial)
+        if metrics.get(str(self.args.metric_for_best_model)) == self.state.best_metric:
+            self.state.best_global_step = self.state.global_step
+            return True
+        return is_best
+
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Save, mark as whole, and only then remove older ones."""
         with writing(Path(str(self.args.output_dir))):
