@@ -12,7 +12,12 @@ from setaug.cli import main
 
 RESULTS = Path(__file__).parents[2] / "results"
 DATA = Path(os.environ.get("SETAUG_DATA", "../shared/data"))
-PAGES = sorted(path.stem for path in RESULTS.glob("*.md") if path.stem != "README")
+PAGES = sorted(
+    path.relative_to(RESULTS).with_suffix("").as_posix()
+    for folder in (RESULTS, RESULTS / "longer-texts")
+    for path in folder.glob("*.md")
+    if path.stem != "README"
+)
 STUDIES = sorted(path.stem for path in (RESULTS / "simulation").glob("*.md"))
 
 
@@ -27,7 +32,7 @@ def command_of(page: str) -> list[str]:
 def test_each_page_names_its_command() -> None:
     assert len(PAGES) >= 8
     for page in PAGES:
-        assert command_of(page)[:2] == ["reproduce", page]
+        assert command_of(page)[:2] == ["reproduce", Path(page).name]
 
 
 @pytest.mark.minutes
@@ -38,7 +43,7 @@ def test_a_page_is_rebuilt_from_its_cells(page: str, tmp_path: Path) -> None:
     shutil.copytree(RESULTS, out)
     (out / f"{page}.md").unlink()
     call = [str(DATA) if part == "DIR" else part for part in command_of(page)]
-    assert main([*call, "--report", "-o", str(out)]) == 0
+    assert main([*call, "--report", "-o", str((out / page).parent)]) == 0
     for suffix in (".md", ".html"):
         assert (out / f"{page}{suffix}").read_text() == (RESULTS / f"{page}{suffix}").read_text()
 
