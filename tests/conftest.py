@@ -74,7 +74,7 @@ def generator_folder(make_once: MakeOnce) -> Path:
     from setaug.models import SetGenerator, TrainingSettings
     from setaug.settings import Decoding
 
-    model = SetGenerator("tiny", training=TrainingSettings(epochs=2, seed=1), decoding=Decoding(choose="written"))
+    model = SetGenerator("tiny", training=TrainingSettings(epochs=8, seed=1), decoding=Decoding(choose="written"))
     return make_once("generator", lambda folder: model.fit(EXAMPLES, dev=DEV, folder=folder))
 
 

@@ -174,7 +174,10 @@ MISTAKES = [
     ("{classifier} dev.jsonl --size-is 99", "labels are known, too few for a set of 99."),
     ("{classifier} dev.jsonl --choose written", "choose must be one of best, expected-f1,"),
     ("{classifier} dev.jsonl --threshold 0.3", "threshold is for choose='threshold', and choose is 'best'."),
-    ("{search} dev.jsonl --choose written --size-is 3", "size_is needs label probabilities; give choose='expected-f1', say."),
+    (
+        "{search} dev.jsonl --choose written --size-is 3",
+        "size_is needs label probabilities; give choose='expected-f1', say.",
+    ),
     ("{classifier} dev.jsonl --batch-size 0", "batch_size must be an integer of at least 1, got 0."),
     ("{classifier} dev.jsonl --decoding beam", "a model that scores labels takes no decoding name."),
     ("{classifier} dev.jsonl --samples 3", "a model that scores labels takes no samples."),

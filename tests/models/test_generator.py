@@ -201,7 +201,9 @@ def test_samples_give_probabilities(writer, choose):
         ranked = [one.probabilities[label] for label in one.labels]
         assert ranked == sorted(ranked, reverse=True)
         if choose == "threshold":
-            assert set(one.labels) == {label for label, share in one.probabilities.items() if share >= 0.3}
+            likely = {label for label, share in one.probabilities.items() if share >= 0.3}
+            assert set(one.labels) <= likely
+            assert len(one.labels) == min(len(likely), writer.largest_)
         if choose == "top-k":
             assert len(one.labels) == min(2, len(one.probabilities))
         assert Prediction.from_dict(json.loads(json.dumps(one.to_dict()))) == one
@@ -344,7 +346,7 @@ def test_the_folder_is_one_of_transformers_without_pickles(kind, auto, request):
     model = auto.from_pretrained(generator_folder)
     tokenizer = AutoTokenizer.from_pretrained(generator_folder)
     ids = torch.tensor(generator.network_.layout.read(TEXTS[:1])[0])
-    written = model.generate(input_ids=ids, max_new_tokens=120, do_sample=False)[0]
+    written = model.generate(input_ids=ids, max_new_tokens=256, do_sample=False)[0]
     free = generator.predict(TEXTS[:1], constrained=False)[0].generation
     assert tokenizer.decode(written[ids.shape[1] if kind == "causal" else 0 :], skip_special_tokens=True) == free
     assert {path.suffix for path in generator_folder.iterdir()} == {".json", ".jsonl", ".md", ".safetensors"}

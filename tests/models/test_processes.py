@@ -157,13 +157,17 @@ def t5(place):
     return str(place / "t5")
 
 
+LENGTH = ("--max-target-length", "120")
+
+
 @pytest.mark.parametrize(
     ("model", "options", "tolerance"),
     [
         ("mini-causal", (), 1e-3),
         ("mini", (), 1e-3),
         ("t5", (), 1e-3),
-        ("t5", ("--weights", "bfloat16", "--lora", "4", "--gradient-checkpointing"), 0.02),
+        # Dropout of the adapters differs between processes, and the tolerance is for this length.
+        ("t5", ("--weights", "bfloat16", "--lora", "4", "--gradient-checkpointing", *LENGTH), 0.02),
     ],
     ids=["causal", "BART", "T5", "T5 with all that saves memory"],
 )
