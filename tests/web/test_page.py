@@ -16,7 +16,7 @@ from setaug.web.data.datasets import sample_file
 from tests.web.serving import Server, serving, write_lines
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=300_000)  # a busy machine is slow, not wrong
@@ -290,10 +290,28 @@ def test_joined_labels_are_warned_of_and_their_separator_can_be_chosen(page: "Pa
     page.click("#format summary")
     page.fill("#delimiter", ";")
     page.keyboard.press("Tab")
-    expect(page.locator("#joined")).to_contain_text("such as “a,b”")  # read again
+    expect(page.locator("#joined")).to_be_visible()  # read again
+    expect(page.locator("#joined")).to_contain_text("such as “a,b”")
     page.set_input_files("#file", tmp_path / "b.csv")
     expect(page.locator("#joined")).to_contain_text("Lists in a text cell are not parsed")
     expect(page.locator("#use-separator")).to_be_hidden()
+
+
+def test_a_slow_reply_does_not_replace_a_later_choice(page: "Page", tmp_path: Path) -> None:
+    held: list[Route] = []
+    ended: list[str] = []
+    page.route("**/api/datasets?name=slow*", lambda route: held.append(route))
+    page.on("requestfailed", lambda request: ended.append(request.url))
+    for name in ("slow", "quick"):
+        (tmp_path / f"{name}.csv").write_text("text,labels\n" + f"We won!,{name};b\n" * 20)
+    with page.expect_request("**/api/datasets?name=slow*"):
+        page.set_input_files("#file", tmp_path / "slow.csv")
+    page.set_input_files("#file", tmp_path / "quick.csv")
+    expect(page.locator("#opened")).to_have_text("quick.csv: 20 examples")
+    assert len(held) == 1
+    assert len(ended) == 1
+    assert "name=slow.csv" in ended[0]
+    expect(page.locator("#data-error")).to_be_empty()
 
 
 def test_an_empty_server_explains_itself_and_offers_a_sample(browser: "Browser", page: "Page") -> None:

@@ -4,9 +4,9 @@ const PAGE = 10, BARS = 8;
 const state = { data: null, around: null, offset: 0, label: null, model: null, limits: {}, example: null, file: null };
 const running = {};
 
-async function ask(path, { method = "GET", body, headers = {} } = {}) {
+async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
   const key = sessionStorage.getItem("setaug-key");
-  const response = await fetch(path, { method, body, headers: { ...headers, ...(key ? { Authorization: `Bearer ${key}` } : {}) } });
+  const response = await fetch(path, { method, body, signal, headers: { ...headers, ...(key ? { Authorization: `Bearer ${key}` } : {}) } });
   if (response.status === 401) {
     $("key").hidden = false;
     $("key-value").focus();
@@ -50,13 +50,15 @@ function say(text, isBad = false) {
 }
 $("message").addEventListener("click", () => say(""));
 
-// Run some work; an error is shown at a place of its own, or at the bottom of the page.
-async function trying(work, { quiet = false, at = null } = {}) {
+// Run some work; an error is shown at a place of its own, or at the bottom of the page. Aborted work shows nothing.
+async function trying(work, { quiet = false, at = null, signal = null } = {}) {
   try {
     await work();
+    if (signal?.aborted) return;
     if (at) $(at).textContent = "";
     if (!quiet) say("");
   } catch (error) {
+    if (signal?.aborted) return;
     const told = error instanceof TypeError && error.message.includes("fetch") ? "the server does not respond." : error.message;
     if (!at) return say(told, true);
     say("");
@@ -139,8 +141,20 @@ async function open(found) {
   showCommand();
   say("");
   await Promise.all([showNumbers(), showGraph(), showExamples()]);
+  if (state.data !== found) return;
   document.title = `${found.name} – setaug`;
   trying(showHelp, { quiet: true });
+}
+
+// Open what the server returns. The next choice aborts it, so that a slow reply never replaces a later one.
+let opening = new AbortController();
+async function openFrom(path, options) {
+  opening.abort();
+  const { signal } = (opening = new AbortController());
+  await trying(async () => {
+    const found = await json(path, { ...options, signal });
+    if (!signal.aborted) await open(found);
+  }, { quiet: true, at: "data-error", signal });
 }
 
 // Labels that look like several: the wrong separator, or lists as text.
@@ -178,9 +192,7 @@ async function upload(file) {
   }
   say(`reading ${file.name} …`);
   const fields = { name: file.name, text_field: $("text-field").value, labels_field: $("labels-field").value, delimiter: $("delimiter").value };
-  await trying(async () => {
-    await open(await json(`/api/datasets?${new URLSearchParams(fields)}`, { method: "POST", body: file }));
-  }, { quiet: true, at: "data-error" });
+  await openFrom(`/api/datasets?${new URLSearchParams(fields)}`, { method: "POST", body: file });
   showWrongFields($("data-error").textContent);
 }
 
@@ -206,7 +218,7 @@ function openSample() {
   say("reading the sample …");
   Object.assign(state, { file: null });
   $("kept").hidden = true;
-  trying(async () => open(await json("/api/sample", { method: "POST" })), { quiet: true, at: "data-error" });
+  openFrom("/api/sample", { method: "POST" });
 }
 $("sample").addEventListener("click", openSample);
 $("start-sample").addEventListener("click", openSample);
