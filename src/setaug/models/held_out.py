@@ -1,7 +1,6 @@
-"""Dev data if none is given: a part of the training data, held out by seed."""
+"""Dev data: a part of the training data if none is given, and the part of it that rules are tuned on."""
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
@@ -9,14 +8,18 @@ from setaug.examples import Example
 
 MAX_HELD_OUT = 500
 """Maximum number of held-out examples: more would only slow down each evaluation."""
+MAX_JUDGES = 300
+"""Maximum number of dev examples that decide how a model that writes chooses sets; more would only take longer."""
+MAX_SCORED = 1000
+"""Maximum number of dev examples that decide how a classifier does: each needs a row with all labels."""
 
 
 def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tuple[list[Example], list[Example]]:
     """Return the examples to train on and those held out, both in their given order.
 
-    The draw depends on the seed and the examples alone. Examples with the same text stay together, so that no
-    held-out text is trained on. An example is trained on if it has a label that no other one would teach: so each
-    label of the data remains known, and fewer may be held out than asked for.
+    The draw depends on the seed and the examples alone. It is uniform, so that sets that are held out are as large,
+    and their labels as rare, as those of new texts; `fit` keeps labels that only they have in the vocabulary. Examples
+    with the same text stay together, so that no held-out text is trained on.
 
     Parameters
     ----------
@@ -37,13 +40,14 @@ def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tupl
         groups.setdefault(example.text, []).append(at)
     texts = list(groups)
     random.Random(seed).shuffle(texts)
-    left = Counter(label for example in examples for label in example.labels)
     held: set[int] = set()
     for text in texts:
-        group = groups[text]
-        lost = Counter(label for at in group for label in examples[at].labels)
-        if len(held) + len(group) <= wanted and all(left[label] > count for label, count in lost.items()):
-            held.update(group)
-            left -= lost
+        if len(held) + len(groups[text]) <= wanted:
+            held.update(groups[text])
     kept = [example for at, example in enumerate(examples) if at not in held]
     return kept, [examples[at] for at in sorted(held)]
+
+
+def draw_judges(dev: Sequence[Example], *, at_most: int, seed: int) -> list[Example]:
+    """Return the dev examples to tune with: all, or as many as allowed, drawn by seed."""
+    return list(dev) if len(dev) <= at_most else random.Random(seed).sample(dev, at_most)

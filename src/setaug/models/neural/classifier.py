@@ -17,6 +17,7 @@ from setaug.decoding.scored import check_scored, ways_of
 from setaug.estimator import LabelScorer
 from setaug.examples import Data, Example
 from setaug.metrics.indicators import hits_of
+from setaug.models.held_out import MAX_SCORED, draw_judges
 from setaug.models.neural.batches import (
     Batch,
     Item,
@@ -152,25 +153,26 @@ class SetClassifier(LabelScorer, SetModel):
         gold = [[[places[label] for label in example.labels]] for example in examples]
         data = TrainingSet(inputs, lambda epoch: gold)
         if not self.training.is_paper:
-            start_at_frequencies(model, [self.statistics_.count(label) for label in labels], len(examples))
+            start_at_frequencies(model, [self.statistics_.count(label) for label in labels], self.statistics_.n_sets)
         record = train(model, data, collate=self.network_.collate, loss=_loss)
         if dev:
-            record["chosen"] = {"f1": self._tune(dev), "n_dev": len(dev)}
+            record["chosen"] = self._tune(dev)
         return {"n_pairs_per_epoch": len(examples), "texts_cut_off": n_cut, **record}
 
     def _dev_scores(self, dev: list[Example], progress: Progress | None = None) -> dict[str, float]:
         self._tune(dev)
         return super()._dev_scores(dev, progress)
 
-    def _tune(self, dev: list[Example]) -> float:
-        """Calibrate the probabilities, and choose the rule with the highest mean F1; return that F1."""
-        found = self.network_.probabilities([example.text for example in dev], self.batch_size, None)
-        hits, n_true = hits_of(dev, self.labels_)
+    def _tune(self, dev: list[Example]) -> dict[str, Any]:
+        """Calibrate the probabilities, and choose the rule with the highest mean F1; return what it was chosen by."""
+        judges = draw_judges(dev, at_most=MAX_SCORED, seed=self.training.seed)
+        found = self.network_.probabilities([example.text for example in judges], self.batch_size, None)
+        hits, n_true = hits_of(judges, self.labels_)
         self.calibration_ = LogisticCalibration.fit(found, hits, shrinkage=SHRINKAGE)
-        ways = ways_of(self.choose) if len(dev) >= MIN_JUDGES else ways_of(self.choose)[:1]
+        ways = ways_of(self.choose) if len(judges) >= MIN_JUDGES else ways_of(self.choose)[:1]
         options: Any = {"least": self.rule_.least, "largest": self.largest_, "ways": ways}
         self.rule_, f1 = Rule.fit(self.calibration_(found), None, hits, n_true, **options)
-        return f1
+        return {"f1": f1, "n_dev": len(judges)}
 
     def _find(self, texts: Sequence[str], progress: Progress | None) -> LabelProbabilities:
         return LabelProbabilities(self.calibration_(self.network_.probabilities(texts, self.batch_size, progress)))

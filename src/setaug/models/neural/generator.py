@@ -1,6 +1,5 @@
 """SETAUG as a model: any encoder-decoder or causal model, trained on informative orders with sizes."""
 
-import random
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from functools import partial
@@ -19,6 +18,7 @@ from setaug.errors import DataError
 from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
 from setaug.metrics.indicators import hits_of
 from setaug.models.companion import fit_companion
+from setaug.models.held_out import MAX_JUDGES, draw_judges
 from setaug.models.model_folder import COMPANION
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, make_score, new_writer, scorable
@@ -29,8 +29,6 @@ from setaug.registry import DEFAULT_ORDERING
 from setaug.settings import CONSTRAINED, DRAWN, Decoding, Progress, TrainingSettings, check_whole
 from setaug.vocabulary import check_vocabulary, known_labels
 
-MAX_JUDGES = 300
-"""Dev examples that decide how sets are chosen; more would only take longer."""
 MIN_WEIGHT = 0.05
 """A companion with a lower weight is left out."""
 
@@ -134,7 +132,7 @@ class SetGenerator(SetModel):
 
     def _fit_mixture(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
         """Fit the companion, and choose on dev data how sets are chosen; return what was chosen."""
-        judges = random.Random(self.training.seed).sample(dev, min(len(dev), MAX_JUDGES))
+        judges = draw_judges(dev, at_most=MAX_JUDGES, seed=self.training.seed)
         self.companion_ = fit_companion(examples, judges) if self.companion else None
         chosen = self._tune(judges)
         if not self._uses_companion:

@@ -20,6 +20,7 @@ from setaug.decoding.mixture import LabelProbabilities, Mixture
 from setaug.decoding.scored import ASKED, changed, predict_mixed, ways_of
 from setaug.examples import Data, Example, make_texts
 from setaug.metrics.indicators import hits_of
+from setaug.models.held_out import MAX_JUDGES, draw_judges
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, new_writer
 from setaug.predictions import Prediction
@@ -104,11 +105,12 @@ class SetSearch(SetModel):
         record = fit_writer(self.network_, examples, self.write_targets, self.training, train)
         self.network_ = self.network_.merged()
         if dev and self.choose != "written" and self._can_sum(self._decoding()):
-            found = self._probabilities([example.text for example in dev], self._decoding(), None)
-            hits, n_true = hits_of(dev, list(self.classes_))
+            judges = draw_judges(dev, at_most=MAX_JUDGES, seed=self.training.seed)
+            found = self._probabilities([example.text for example in judges], self._decoding(), None)
+            hits, n_true = hits_of(judges, list(self.classes_))
             options: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
             self.mixture_, f1 = Mixture.fit([found], hits, n_true, **options)
-            record["chosen"] = {"f1": f1, "n_dev": len(dev)}
+            record["chosen"] = {"f1": f1, "n_dev": len(judges)}
         return record
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
