@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from setaug.cli import main
 from setaug.models import load_model
 from setaug.models.model_folder import last_checkpoint
+from setaug.models.neural import pretrained
 from setaug.models.neural.batches import Shares
 from setaug.sample import sample_examples
 from tests.conftest import write_examples
@@ -157,21 +158,20 @@ def t5(place):
     return str(place / "t5")
 
 
-LENGTH = ("--max-target-length", "120")
-
-
 @pytest.mark.parametrize(
     ("model", "options", "tolerance"),
     [
         ("mini-causal", (), 1e-3),
         ("mini", (), 1e-3),
         ("t5", (), 1e-3),
-        # Dropout of the adapters differs between processes, and the tolerance is for this length.
-        ("t5", ("--weights", "bfloat16", "--lora", "4", "--gradient-checkpointing", *LENGTH), 0.02),
+        ("t5", ("--weights", "bfloat16", "--lora", "4", "--gradient-checkpointing"), 0.01),  # 8 bits of precision
     ],
     ids=["causal", "BART", "T5", "T5 with all that saves memory"],
 )
-def test_weights_that_are_spread_over_processes_are_saved_whole(model, options, tolerance, place, t5, tmp_path):
+def test_weights_that_are_spread_over_processes_are_saved_whole(
+    model, options, tolerance, place, t5, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(pretrained, "LORA_DROPOUT", 0.0)  # it draws other masks in each process; `Spread` does the same
     options = ("--model", t5 if model == "t5" else model, "--epochs", "2", "--learning-rate", "1e-3", *options)
     assert main(command(place, tmp_path / "one", *options, "--batch-size", "8")) == 0
     arguments = command(place, tmp_path / "two", *options, "--batch-size", "4")
@@ -185,7 +185,7 @@ def test_weights_that_are_spread_over_processes_are_saved_whole(model, options, 
         if name.endswith("k_proj.bias"):  # attention does not depend on it: its gradient is all rounding
             continue
         assert torch.allclose(values.float(), other[name].float(), atol=1e-2 if "--lora" in options else 1e-4), name
-    if "--lora" in options:  # dropout of the adapters differs between processes
+    if "--lora" in options:
         return
     one, two = (load_model(tmp_path / name) for name in ("one", "two"))
     ours, theirs = ([found.labels for found in model.predict(TRAIN, choose="written")] for model in (one, two))

@@ -149,7 +149,10 @@ def fit_in_no_folder() -> None:
 
 @dataclass
 class Spread:
-    """Spread the weights over the processes; accelerate does that on GPUs alone, so let it take these for GPUs."""
+    """Spread the weights over the processes; accelerate does that on GPUs alone, so let it take these for GPUs.
+
+    Adapters have no dropout, whose masks would differ from those of one process.
+    """
 
     version: int
 
@@ -163,5 +166,8 @@ class Spread:
         from accelerate import PartialState
         from accelerate.utils import DistributedType
 
+        from setaug.models.neural import pretrained
+
+        pretrained.LORA_DROPOUT = 0.0
         PartialState._prepare_backend = lambda *args, **kwargs: ("gloo", DistributedType.MULTI_GPU)
         torch.distributed.init_process_group("gloo")

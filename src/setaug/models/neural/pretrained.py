@@ -28,6 +28,8 @@ _LIKE_T5 = ("t5", "mt5", "umt5", "longt5")
 """Types of models that were pretrained with high learning rates, and need them."""
 _WIDE = 512
 """Narrower encoders take a higher learning rate."""
+LORA_DROPOUT = 0.05
+"""Dropout of the inputs of adapters."""
 
 
 def load_for_generation(name: str, *, weights: str = "float32") -> tuple[Any, Any]:
@@ -175,7 +177,9 @@ def add_adapters(model: Any, rank: int) -> Any:
     except ImportError:
         raise MissingExtraError("Training adapters", "train") from None
     task = TaskType.SEQ_2_SEQ_LM if model.config.is_encoder_decoder else TaskType.CAUSAL_LM
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.05, target_modules="all-linear", task_type=task)
+    config = LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=LORA_DROPOUT, target_modules="all-linear", task_type=task
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="fan_in_fan_out is set to False")  # GPT-2; peft sees to it itself
         return get_peft_model(model, config)
