@@ -2,14 +2,13 @@
 
 import sys
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setaug import Example
-from setaug.models import SetClassifier, SetGenerator, SetSearch, TrainingSettings
+from setaug.models import SetClassifier, SetSearch, TrainingSettings
 from setaug.models.held_out import MAX_HELD_OUT, draw_judges, hold_out
 from setaug.sample import sample_examples
 from setaug.settings import MIN_EXAMPLES
@@ -17,7 +16,7 @@ from setaug.settings import MIN_EXAMPLES
 
 @settings(max_examples=40)
 @given(st.integers(0, 9), st.sampled_from([0.1, 0.3]), st.integers(1, 60))
-def test_each_example_is_on_one_side_and_equal_texts_stay_together(seed, fraction, n_texts):
+def test_each_example_is_on_one_side_and_each_label_and_text_stays_where_it_is_needed(seed, fraction, n_texts):
     examples = [
         Example(f"text {at % (n_texts * 3)}", [f"label {at % n_texts}", f"rare {at // 7}"]) for at in range(120)
     ]
@@ -25,24 +24,8 @@ def test_each_example_is_on_one_side_and_equal_texts_stay_together(seed, fractio
     assert Counter(map(id, train + dev)) == Counter(map(id, examples))
     assert len(dev) <= round(120 * fraction)
     assert not {one.text for one in train} & {one.text for one in dev}
-
-
-def test_sets_that_are_held_out_are_as_large_as_all():
-    examples = [Example(f"text {at}", ["a", *(f"rare {at} {i}" for i in range(at % 2 * 4))]) for at in range(1000)]
-    sizes = [len(one.labels) for seed in range(5) for one in hold_out(examples, fraction=0.1, seed=seed)[1]]
-    assert len(sizes) == 500
-    assert sum(sizes) / len(sizes) == pytest.approx(3, abs=0.3)  # half of the sets have labels of their own
-
-
-@pytest.mark.parametrize("make", [SetClassifier, SetGenerator, SetSearch])
-def test_labels_that_are_held_out_alone_stay_in_the_vocabulary(make):
-    examples = [replace(one, labels=(*one.labels, f"only {at}")) for at, one in enumerate(sample_examples(120))]
-    model = make("mini", training=TrainingSettings(epochs=1)).fit(examples)
-    held_out = {label for one in model.dev_ for label in one.labels if label.startswith("only")}
-    assert len(held_out) == len(model.dev_) == 12
-    assert held_out <= set(model.classes_)
-    assert model.record_["dev_labels_unseen_in_training"] == 0
-    assert model.predict_proba(["a text"]).shape == (1, len(model.classes_))
+    known = {label for one in train for label in one.labels}
+    assert all(known.issuperset(one.labels) for one in dev)
 
 
 @pytest.mark.parametrize(("make", "at_most"), [(SetClassifier, "MAX_SCORED"), (SetSearch, "MAX_JUDGES")])

@@ -1,6 +1,7 @@
 """Dev data: a part of the training data if none is given, and the part of it that rules are tuned on."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
@@ -17,9 +18,9 @@ MAX_SCORED = 1000
 def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tuple[list[Example], list[Example]]:
     """Return the examples to train on and those held out, both in their given order.
 
-    The draw depends on the seed and the examples alone. It is uniform, so that sets that are held out are as large,
-    and their labels as rare, as those of new texts; `fit` keeps labels that only they have in the vocabulary. Examples
-    with the same text stay together, so that no held-out text is trained on.
+    The draw depends on the seed and the examples alone. Examples with the same text stay together, so that no
+    held-out text is trained on. An example is trained on if it has a label that no other one would teach: so each
+    label of the data remains known, and fewer may be held out than asked for.
 
     Parameters
     ----------
@@ -40,10 +41,14 @@ def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tupl
         groups.setdefault(example.text, []).append(at)
     texts = list(groups)
     random.Random(seed).shuffle(texts)
+    left = Counter(label for example in examples for label in example.labels)
     held: set[int] = set()
     for text in texts:
-        if len(held) + len(groups[text]) <= wanted:
-            held.update(groups[text])
+        group = groups[text]
+        lost = Counter(label for at in group for label in examples[at].labels)
+        if len(held) + len(group) <= wanted and all(left[label] > count for label, count in lost.items()):
+            held.update(group)
+            left -= lost
     kept = [example for at, example in enumerate(examples) if at not in held]
     return kept, [examples[at] for at in sorted(held)]
 

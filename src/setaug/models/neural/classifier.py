@@ -153,7 +153,7 @@ class SetClassifier(LabelScorer, SetModel):
         gold = [[[places[label] for label in example.labels]] for example in examples]
         data = TrainingSet(inputs, lambda epoch: gold)
         if not self.training.is_paper:
-            start_at_frequencies(model, [self.statistics_.count(label) for label in labels], self.statistics_.n_sets)
+            start_at_frequencies(model, [self.statistics_.count(label) for label in labels], len(examples))
         record = train(model, data, collate=self.network_.collate, loss=_loss)
         if dev:
             record["chosen"] = self._tune(dev)

@@ -129,7 +129,6 @@ class SetModel(SetEstimator):
         self._check()
         if is_main_process():
             warn_of_joined(dict.fromkeys(label for example in examples for label in example.labels))
-        self._count(examples)
         examples, self.dev_ = self._split(examples) if given is None else (examples, given)
         dev_examples = self.dev_
         if self.training.patience and not dev_examples:
@@ -159,14 +158,6 @@ class SetModel(SetEstimator):
             if not isinstance(value := getattr(self, name, kind()), kind):
                 raise TypeError(f"{name} must be {kind.__name__}(...), got {value!r}.")
 
-    def _count(self, examples: list[Example]) -> None:
-        """Count labels and sizes, also of examples that will be held out: all their labels are known."""
-        self.statistics_ = LabelStatistics().update(example.labels for example in examples)
-        if not self.statistics_.labels:
-            raise DataError("no training example has a label.")
-        self.largest_ = max(len(example.labels) for example in examples)
-        self.least_ = min(1, *(len(example.labels) for example in examples))
-
     def _split(self, examples: list[Example]) -> tuple[list[Example], list[Example]]:
         fraction = self.training.part_held_out(len(examples))
         return hold_out(examples, fraction=fraction, seed=self.training.seed)
@@ -177,6 +168,11 @@ class SetModel(SetEstimator):
 
     def _train(self, examples: list[Example], dev: list[Example], **run: Any) -> None:
         began = time.monotonic()
+        self.statistics_ = LabelStatistics().update(example.labels for example in examples)
+        if not self.statistics_.labels:
+            raise DataError("no training example has a label.")
+        self.largest_ = max(len(example.labels) for example in examples)
+        self.least_ = min(1, *(len(example.labels) for example in examples))
         settings = self._complete(len(examples), has_dev=bool(dev))
         score = partial(self._dev_scores, dev, progress=_of_dev_data(run["progress"])) if dev else None
         record = self._learn(examples, dev, partial(_run_trainer, settings=settings, score=score, **run))
