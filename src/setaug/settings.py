@@ -97,7 +97,7 @@ WAYS = {
 """Rules for choosing a set from label probabilities or from sampled sets."""
 
 CHOICES = {
-    "best": "the rule with the highest F1 on the dev data",
+    "best": "expected-f1, or another rule that is clearly better on the dev data",
     "written": "the set that the model generates",
     **WAYS,
     "oracle-k": "the k most probable labels, where k is the size of the true set",

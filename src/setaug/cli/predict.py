@@ -50,7 +50,7 @@ _NAMES = {"name": "decoding", "constrained": "constrain", "n_beams": "beams"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the Hub")
-    add_input(parser, are_many=True)
+    add_input(parser, are_many=True, of_model=True)
     group = parser.add_argument_group("output")
     add_output(group)
     group.add_argument(

@@ -15,7 +15,7 @@ from setaug.cli.shared.options import UsageError, add_server, checking_options, 
 from setaug.cli.shared.settings_options import add_settings, given_settings
 from setaug.experiments.reproduction.experiment import EXPERIMENTS, FEW_SHOT, GRAPHS, read_experiment, read_table
 from setaug.progress import progress_bar
-from setaug.settings import SEEDS, TrainingSettings
+from setaug.settings import RECIPES, SEEDS, TrainingSettings
 
 if TYPE_CHECKING:
     from setaug.experiments.cells import Row
@@ -61,7 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", nargs="+", default=[], metavar="NAME", help=names)
     add("--download", action="store_true", help="download datasets from the Hugging Face Hub")
     add("--no-verify", action="store_true", help="do not verify the checksums of the files")
-    group = parser.add_argument_group("models and training")
+    group = parser.add_argument_group(
+        "models and training",
+        "Without these options, defaults trains as setaug train does, and the other experiments as the paper "
+        f"({RECIPES['paper']}).",
+    )
     add = group.add_argument
     add("--model", metavar="NAME", help="the generative model: a name on the Hub, a folder, or tiny (from scratch)")
     add(

@@ -42,7 +42,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folder", metavar="MODEL", help="a folder written by setaug train, or org/name on the Hub")
-    add_input(parser)
+    add_input(parser, of_model=True)
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="output file, JSONL [standard output]")
     group = parser.add_argument_group("scoring")
     group.add_argument(

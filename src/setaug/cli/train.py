@@ -2,8 +2,8 @@
 
 The default is the paper's method (SETAUG): each example is written in its given order and in sampled ones, specific
 labels before the general ones they imply, with the number of labels first. The other methods are the paper's
-baselines; they train on the same examples with the same number of updates. During training, sets are generated for
-the dev data; the checkpoint with the highest mean F1 is kept.
+baselines, trained on the same examples. During training, sets are generated for the dev data; the checkpoint with the
+highest mean F1 is kept.
 """
 
 import argparse

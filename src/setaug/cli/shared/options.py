@@ -99,8 +99,8 @@ def _listed(given: object) -> list[str]:
     return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str)]
 
 
-def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> None:
-    """Add the input, one file or several, and how to read it."""
+def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False, of_model: bool = False) -> None:
+    """Add the input, one file or several, and how to read it; `of_model` if a trained model says what is usual."""
     more = "folders of such files; URLs (s3://bucket/folder); " if are_many else ""
     parser.add_argument(
         "input",
@@ -109,21 +109,18 @@ def add_input(parser: argparse.ArgumentParser, *, are_many: bool = False) -> Non
         help=f"examples: .jsonl, .csv or .tsv (optionally .gz or .zst) or .parquet; {more}- for standard input (JSONL)",
     )
     group = parser.add_argument_group("reading")
-    add_fields(group)
+    add_fields(group, of_model=of_model)
     group.add_argument(
         "--skip-bad", action="store_true", help="skip and count bad lines instead of stopping at the first"
     )
 
 
-def add_fields(group: argparse._ArgumentGroup) -> None:
+def add_fields(group: argparse._ArgumentGroup, *, of_model: bool = False) -> None:
     """Add the fields of texts and labels in a file."""
-    group.add_argument("--text-field", metavar="NAME", help="field of the text [the model's, or text]")
-    group.add_argument("--labels-field", metavar="NAME", help="field of the list of labels [the model's, or labels]")
-    group.add_argument(
-        "--delimiter",
-        metavar="TEXT",
-        help="separator of the labels in a CSV or TSV cell [the model's, or ;]",
-    )
+    usual = "the model's, or " if of_model else ""
+    group.add_argument("--text-field", metavar="NAME", help=f"field of the text [{usual}text]")
+    group.add_argument("--labels-field", metavar="NAME", help=f"field of the list of labels [{usual}labels]")
+    group.add_argument("--delimiter", metavar="TEXT", help=f"separator of the labels in a CSV or TSV cell [{usual};]")
     group.add_argument(
         "--input-kind",
         choices=("jsonl", "csv", "tsv", "parquet"),

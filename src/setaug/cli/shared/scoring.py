@@ -21,7 +21,7 @@ def add_gold(parser: argparse.ArgumentParser) -> None:
         help="examples with their true labels: .jsonl, .csv or .tsv (optionally .gz or .zst) or .parquet",
     )
     group = parser.add_argument_group("reading the true sets")
-    add_fields(group)
+    add_fields(group, of_model=True)
     group.add_argument("--model", metavar="FOLDER", help="a model folder; the fields are those it was trained with")
 
 
