@@ -103,6 +103,7 @@ def test_one_input_may_be_standard_input(
         (["predictions.jsonl", "gold.jsonl", "--labels", "bad.txt.gz"], "bad.txt.gz is damaged"),
         (["predictions.jsonl", "gold.jsonl", "--text-field", "body"], 'line 1 of gold.jsonl: field "body" is missing'),
         (["predictions.jsonl", "gold.jsonl", "--delimiter", ""], "--delimiter must not be empty."),
+        (["gold.jsonl", "predictions.jsonl"], "pass --text-field. Predictions come first, then the true sets."),
         (["gold.jsonl", "empty.jsonl"], "empty.jsonl: no examples to score."),
         (["empty.jsonl", "gold.jsonl"], "0 predictions for 3 examples, and no ids to match them."),
         (["bad.jsonl", "gold.jsonl"], 'line 1 of bad.jsonl: "size" must be an integer, got -1.'),

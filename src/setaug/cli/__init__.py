@@ -109,9 +109,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _advice(error: Exception, options: argparse.Namespace) -> str:
-    """Return how to name a field that is missing."""
+    """Return what to do about a field that is missing."""
     missing = error.missing if isinstance(error, DataError) else None
-    return f" If it has another name, pass --{missing}-field." if hasattr(options, f"{missing}_field") else ""
+    if not hasattr(options, f"{missing}_field"):
+        return ""
+    order = " Predictions come first, then the true sets." if missing == "text" and hasattr(options, "gold") else ""
+    return f" If it has another name, pass --{missing}-field.{order}"
 
 
 def _parse(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
