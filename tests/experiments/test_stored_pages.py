@@ -14,7 +14,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 DATA = Path(os.environ.get("SETAUG_DATA", "../shared/data"))
 PAGES = sorted(
     path.relative_to(RESULTS).with_suffix("").as_posix()
-    for folder in (RESULTS, RESULTS / "longer-texts")
+    for folder in (RESULTS, RESULTS / "120-tokens")
     for path in folder.glob("*.md")
     if path.stem != "README"
 )

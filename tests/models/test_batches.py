@@ -1,6 +1,7 @@
 """Batches: padding, and inputs of similar length together, in an order that depends on seed and epoch alone."""
 
 from itertools import zip_longest
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,6 +99,7 @@ def test_texts_are_cut_to_the_positions_of_the_encoder():
             assert (len(prompt), n_cut) == (22, 1)
             model.get_encoder()(**layout.inputs([prompt]))
     assert readable_length(make_model("t5"), 10_000) == 10_000
+    assert readable_length(SimpleNamespace(config=SimpleNamespace(max_position_embeddings=-1)), 99) == 99  # XLNet
 
 
 def _decoder(config: BertConfig) -> BertLMHeadModel:

@@ -16,6 +16,7 @@ from setaug.models.predict_files import folder_state
 from setaug.models.tfidf import TfidfClassifier
 from setaug.predictions import Prediction, read_predictions, write_predictions
 from setaug.sample import sample_examples
+from setaug.settings import WAYS
 
 EXAMPLES = list(sample_examples(160))
 TRAIN, DEV, TEST = EXAMPLES[:80], EXAMPLES[80:120], EXAMPLES[120:]
@@ -120,6 +121,14 @@ def test_files_are_combined_as_models_are(models):
     shuffled, _, _ = combine_predictions([files[0], files[1][::-1]], dev=DEV, dev_files=dev_files)
     assert shuffled == found  # matched by id
     assert mixture.weights == pytest.approx(combine_predictions(files, dev=DEV, dev_files=dev_files)[1].weights)
+
+
+def test_the_f1_on_dev_data_is_that_of_the_way_that_is_asked_for(models):
+    files = [model.predict(DEV) for model in models]
+    for choose in WAYS:
+        found, mixture, reached = combine_predictions(files, dev=DEV, dev_files=files, choose=choose)
+        assert mixture.rule.way == choose
+        assert reached == pytest.approx(f1(DEV, found))
 
 
 def test_without_dev_data_all_count_alike():

@@ -163,6 +163,8 @@ def test_large_data_has_a_companion_without_a_choice_or_none(monkeypatch):
     assert len(fit_companion(EXAMPLES, DEV).trials_) == 1
     monkeypatch.setattr("setaug.models.companion._MAX_COST", 10)
     assert fit_companion(EXAMPLES, DEV) is None
+    model = SetGenerator("tiny", training=TrainingSettings(epochs=1)).fit(EXAMPLES[:20], dev=DEV[:10])
+    assert model.record_["too_large_for_companion"]
 
 
 def test_a_model_is_tuned_again_with_or_without_its_parts(chooser, tmp_path):

@@ -1,13 +1,18 @@
 """What a model learns to write: orders, one order, label by label; the same number of pairs for each method."""
 
+from types import SimpleNamespace
+
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
 
 from setaug import Example, SetAugmenter, SetSearch
 from setaug.models import TrainingSettings, make_model
 from setaug.models.neural.generator import one_order, orders
 from setaug.models.neural.layouts import make_layout
 from setaug.models.neural.scratch import scratch_generator, train_tokenizer
-from setaug.models.neural.writer import make_training_set
+from setaug.models.neural.writer import count_written_alike, make_training_set
 from tests.conftest import EXAMPLES
 
 AUGMENTER = SetAugmenter(n_orders=3, random_state=5).fit(EXAMPLES)
@@ -108,3 +113,11 @@ def test_what_is_too_long_is_cut_off_or_left_out_and_counted():
     assert len(data) == 2
     assert len(data[1]["input_ids"]) == 10
     assert data[1]["input_ids"][-1] == TOKENIZER.eos_token_id
+
+
+def test_labels_with_the_same_tokens_are_counted():
+    words = Tokenizer(WordLevel({"?": 0, "joy": 1}, unk_token="?"))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="?")
+    writer = SimpleNamespace(labels=["joy", "歓喜", "恐怖", "怒り"], tokenizer=tokenizer)
+    assert count_written_alike(writer) == 2
+    assert count_written_alike(SimpleNamespace(labels=None, tokenizer=tokenizer)) == 0

@@ -247,10 +247,13 @@ def _report(model: "SetModel", folder: Path) -> None:
         lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
         if model.kind == "generator":
             lines.append("predict returns the sets that the model writes; --choose expected-f1 uses probabilities")
+    if record.get("too_large_for_companion"):
+        lines.append("no TF-IDF companion was fitted: with so many words and labels, it would take too long")
     counts = {
         "texts_cut_off": "texts were truncated at --max-source-length",
         "left_out_targets_too_long": "examples were skipped: their labels need more than --max-target-length tokens",
         "left_out_without_target": "examples were skipped: they have no label to write",
+        "labels_written_alike": "labels have the same tokens as another label, so the model cannot write them",
         "dev_labels_unseen_in_training": "labels of the dev data are not in the training data",
     }
     lines.extend(f"{record[name]:,} {text}" for name, text in counts.items() if record.get(name))

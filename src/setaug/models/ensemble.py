@@ -8,7 +8,7 @@ import numpy as np
 
 from setaug.decoding.choice import Rule
 from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mixture, probabilities_of
-from setaug.decoding.scored import make_prediction
+from setaug.decoding.scored import make_prediction, ways_of
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import LabelScorer
 from setaug.examples import Columns, Data, Example, LabelSets, check_labels, checked_columns, make_examples
@@ -158,11 +158,12 @@ def fit_mixture(
     *,
     least: int = 1,
     largest: int = 0,
+    ways: Sequence[str] = tuple(WAYS),
 ) -> tuple[Mixture, float]:
     """Return the best mixture on examples, and its mean F1; their sizes and those asked for are possible."""
     hits, n_true = hits_of(examples, labels)
     most = max(largest, int(n_true.max())) or None
-    return Mixture.fit(members, hits, n_true, least=min(least, int(n_true.min())), largest=most)
+    return Mixture.fit(members, hits, n_true, least=min(least, int(n_true.min())), largest=most, ways=ways)
 
 
 def combine_predictions(
@@ -202,7 +203,7 @@ def combine_predictions(
     f1, least = None, min([1, *(len(one.labels) for part in aligned for one in part)])
     if dev:
         known = [_table(part, labels, n) for n, part in enumerate(judged, 1)]
-        mixture, f1 = fit_mixture(known, dev, labels, least=least)
+        mixture, f1 = fit_mixture(known, dev, labels, least=least, ways=ways_of(choose))
     else:
         equal = (1 / len(files),) * len(files)
         mixture = Mixture(weights=equal, calibrations=(LogisticCalibration(),) * len(files), rule=Rule(least=least))

@@ -152,8 +152,10 @@ class Shares(Sampler[list[int]]):
 
 def readable_length(model: Any, limit: int) -> int:
     """Clip a number of tokens to the positions that an encoder has learnt; T5, for one, has no such limit."""
-    places = getattr(getattr(model.config, "encoder", model.config), "max_position_embeddings", None)
-    return limit if places is None else min(limit, places - 2)  # RoBERTa's first two are not for tokens
+    places: int | None = getattr(getattr(model.config, "encoder", model.config), "max_position_embeddings", None)
+    if places is None or places < 0:  # XLNet has -1
+        return limit
+    return min(limit, places - 2)  # RoBERTa's first two are not for tokens
 
 
 def cut(tokenizer: Any, texts: list[str], limit: int) -> tuple[list[list[int]], int]:

@@ -134,10 +134,11 @@ class SetGenerator(SetModel):
         """Fit the companion, and choose on dev data how sets are chosen; return what was chosen."""
         judges = draw_judges(dev, at_most=MAX_JUDGES, seed=self.training.seed)
         self.companion_ = fit_companion(examples, judges) if self.companion else None
+        is_too_large = self.companion and self.companion_ is None
         chosen = self._tune(judges)
         if not self._uses_companion:
             self.companion_ = None
-        return {"chosen": chosen}
+        return {"chosen": chosen, "too_large_for_companion": is_too_large}
 
     def tune(
         self,

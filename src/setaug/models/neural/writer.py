@@ -333,7 +333,16 @@ def fit_writer(
         sets = writer.constraint(Decoding().sizes(writer.largest)).automaton
         assert isinstance(sets, ClosedSets)
         collate = ClosedCollator(collate, sets, sets.tokens.tolist())
+    counted["labels_written_alike"] = count_written_alike(writer)
     return {**counted, **train(layout.model, data, collate=collate, loss=loss)}
+
+
+def count_written_alike(writer: Writer) -> int:
+    """Return how many known labels have the tokens of another one, so that the model cannot tell them apart."""
+    if not writer.labels:
+        return 0
+    tokens = writer.tokenizer(list(writer.labels), add_special_tokens=False)["input_ids"]
+    return len(tokens) - len(set(map(tuple, tokens)))
 
 
 def make_training_set(
