@@ -223,11 +223,22 @@ def test_set_search_needs_no_augmenter():
     assert clone(model).fit(EXAMPLES[:6]).predict(TEXTS[:2]) == model.predict(TEXTS[:2])
 
 
-def test_examples_without_labels_have_nothing_to_write():
-    model = SetSearch(training=SHORT)
-    model.fit([*EXAMPLES[:6], Example("nothing", ())])
-    assert model.record_["left_out_without_target"] == 1
-    assert model.record_["n_pairs_per_epoch"] == sum(len(one.labels) for one in EXAMPLES[:6])
+def test_set_search_learns_which_sets_are_empty(tmp_path):
+    def mostly_empty(examples):
+        return [one if at % 3 == 0 else Example(f"Note {at}: nothing.", ()) for at, one in enumerate(examples)]
+
+    train, test = mostly_empty(EXAMPLES), mostly_empty(DEV)
+    model = SetSearch("tiny", training=TrainingSettings(epochs=12)).fit(train, folder=tmp_path)
+    labelled = [one for one in train if one.labels]
+    n_labels = sum(len(one.labels) for one in labelled)
+    assert model.record_["n_pairs_per_epoch"] == n_labels + len(train) - len(labelled)
+    assert model.mean_size_ == n_labels / len(labelled)
+    for choose in ("best", "written"):
+        found = model.predict(test, choose=choose)
+        assert sum(bool(one.labels) == bool(true.labels) for one, true in zip(found, test, strict=True)) > 0.9 * len(
+            test
+        )
+        assert SetSearch.from_pretrained(tmp_path).predict(test, choose=choose) == found
 
 
 def test_set_search_comes_back_from_its_folder(search, tmp_path):

@@ -10,11 +10,13 @@ from setaug.codec import SetCodec
 from setaug.models import SetGenerator, TrainingSettings, make_model
 from setaug.models.neural.constraint import SetConstraint
 from setaug.models.neural.training.objectives import ClosedCollator, training_loss
+from setaug.settings import Decoding
 from tests.conftest import EXAMPLES
 from tests.models.test_shared_encoder import layout_of
 from tests.tiny import make_model as make_torch_model
 
 LABELS = ["joy", "love", "fear", "joyful surprise"]
+WRITTEN = Decoding(choose="written")
 SETS = [[["joy", "love"], ["love", "joy"]], [["fear"], ["joyful surprise", "joy", "love"]]]
 
 
@@ -109,8 +111,10 @@ def test_a_target_that_is_no_set_may_go_on_with_anything():
 @pytest.mark.parametrize(("name", "objective"), [("mini", "closed"), ("mini-causal", "closed"), ("mini", "mixed")])
 def test_a_model_learns_with_it(name, objective, tmp_path):
     settings = TrainingSettings(epochs=6, objective=objective, learning_rate=3e-3)
-    model = SetGenerator(name, training=settings, augmenter=SetAugmenter(n_orders=1)).fit(EXAMPLES, folder=tmp_path)
-    untrained = SetGenerator(name, training=TrainingSettings(epochs=1, learning_rate=1e-9)).fit(EXAMPLES)
+    model = SetGenerator(name, training=settings, augmenter=SetAugmenter(n_orders=1), decoding=WRITTEN)
+    model.fit(EXAMPLES, folder=tmp_path)
+    barely = TrainingSettings(epochs=1, learning_rate=1e-9)
+    untrained = SetGenerator(name, training=barely, decoding=WRITTEN).fit(EXAMPLES)
     assert model.score(EXAMPLES) > untrained.score(EXAMPLES) + 0.1
 
 

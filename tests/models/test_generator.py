@@ -76,7 +76,6 @@ def test_labels_longer_than_a_target_are_left_out_and_all_of_them_are_an_error()
 def test_sets_without_labels_are_trained_on_too():
     model = SetGenerator(training=SHORT).fit([*EXAMPLES[:4], Example("nothing", ())])
     assert model.record_["n_pairs_per_epoch"] == 15
-    assert model.record_["left_out_without_target"] == 0
 
 
 def test_texts_examples_and_rows_are_predicted_alike(writer):

@@ -11,8 +11,10 @@ from sklearn.exceptions import NotFittedError
 from setaug.augmenter import SetAugmenter
 from setaug.decoding.mixture import probabilities_of
 from setaug.errors import DataError, ModelError
+from setaug.examples import Example
 from setaug.models import SetGenerator, TrainingSettings, load_model
 from setaug.models.companion import fit_companion
+from setaug.models.neural.writer import DRAWS
 from setaug.models.tfidf import TfidfClassifier
 from setaug.settings import WAYS, Decoding
 from tests.conftest import DEV, EXAMPLES
@@ -195,11 +197,52 @@ def test_without_dev_data_sets_may_be_empty_if_those_in_training_are(tmp_path):
         replace(example, labels=example.labels if at % 5 == 0 else ()) for at, example in enumerate(EXAMPLES)
     ]
     model = SetGenerator("tiny", training=replace(SHORT, held_out=0.0)).fit(mostly_empty)
-    assert model.mixture_ is None
+    assert model.mixture_.rule.least == 0
     model.save_pretrained(tmp_path / "run")
     for found in (model, load_model(tmp_path / "run")):
-        assert any(not one.labels for one in found.predict(TEXTS, choose="expected-f1"))
+        assert any(not one.labels for one in found.predict(TEXTS))
     assert model.tune(EXAMPLES[:20]).mixture_.rule.least == 0
+
+
+def test_without_dev_data_the_model_and_its_companion_have_equal_weights(tmp_path):
+    model = SetGenerator("tiny", training=SHORT).fit(EXAMPLES[:40], folder=tmp_path)
+    assert (model.mixture_.weights, model.mixture_.rule.way) == ((0.5, 0.5), "expected-f1")
+    own = model.network_.probabilities(TEXTS, model.decoding, n_each=DRAWS).labels
+    theirs = probabilities_of(model.companion_, TEXTS, list(model.classes_)).labels
+    assert np.allclose(model.predict_proba(TEXTS), (own + theirs) / 2, atol=1e-6)
+    found = model.predict(TEXTS)
+    assert all(one.probabilities and one.labels for one in found)
+    assert load_model(tmp_path).predict(TEXTS) == found
+    assert "chosen" not in model.record_
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"training": replace(SHORT, recipe="paper")}, {"decoding": Decoding(choose="written")}, {"vocabulary": "open"}],
+)
+def test_the_papers_recipe_written_sets_and_open_vocabularies_need_no_probabilities(options):
+    model = SetGenerator("tiny", **{"training": SHORT, **options}).fit(EXAMPLES[:40])
+    assert model.mixture_ is model.companion_ is None
+    assert model.predict(TEXTS) == model.predict(TEXTS, choose="written")
+
+
+def test_a_companion_that_is_asked_for_is_fitted_however_large_the_data_is(monkeypatch):
+    monkeypatch.setattr("setaug.models.companion._MAX_COST", 0)
+    fitted = {}
+    for asked in (None, True):
+        model = SetGenerator("tiny", training=SHORT, companion=asked).fit(EXAMPLES[:40])
+        fitted[asked] = model.companion_ is not None, model.record_["too_large_for_companion"]
+    assert fitted == {None: (False, True), True: (True, False)}
+
+
+def test_a_set_that_is_left_out_does_not_set_the_largest_size(tmp_path):
+    giant = Example("one text", [f"label {n}" for n in range(400)])
+    model = SetGenerator("tiny", training=SHORT).fit([*EXAMPLES[:40], giant], dev=DEV, folder=tmp_path)
+    most = max(len(example.labels) for example in EXAMPLES[:40])
+    assert model.record_["left_out_targets_too_long"] == 1
+    loaded = load_model(tmp_path)
+    assert model.largest_ == model.network_.largest == loaded.largest_ == loaded.network_.largest == most
+    assert loaded.predict(TEXTS) == model.predict(TEXTS)
 
 
 def test_a_way_that_is_asked_for_at_first_is_tuned_too():

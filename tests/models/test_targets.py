@@ -51,7 +51,7 @@ def test_one_random_order_is_repeated():
 
 def test_each_label_stands_by_itself():
     examples = [Example("a", ["x|y", "z"]), Example("b", [])]
-    assert SetSearch().write_targets(examples, 0) == [["x\\|y", "z"], []]
+    assert SetSearch().write_targets(examples, 0) == [["x\\|y", "z"], [""]]
 
 
 @pytest.mark.parametrize("method", ["setaug", "seq2seq", "random", "frequency", "reversed", "classifier", "set-search"])
@@ -87,8 +87,9 @@ def read(data):
 
 
 def test_fresh_orders_are_written_for_each_epoch_and_only_then():
-    fixed, _ = training_set(EXAMPLES)
-    fresh, _ = training_set(EXAMPLES, fresh_orders=True)
+    fixed, kept, _ = training_set(EXAMPLES)
+    fresh, _, _ = training_set(EXAMPLES, fresh_orders=True)
+    assert kept == EXAMPLES
     first = read(fixed)
     assert first == read(fresh) == orders(SetAugmenter(n_orders=1).fit(EXAMPLES), EXAMPLES)
     seen = []
@@ -103,12 +104,12 @@ def test_fresh_orders_are_written_for_each_epoch_and_only_then():
 
 def test_what_is_too_long_is_cut_off_or_left_out_and_counted():
     examples = [Example("a b c d", ["x"]), Example("a " * 30, ["y"]), Example("a", [f"label{n}" for n in range(20)])]
-    data, counted = training_set(examples, max_source_length=10, max_target_length=30)
+    data, kept, counted = training_set(examples, max_source_length=10, max_target_length=30)
+    assert kept == examples[:2]
     assert counted == {
         "n_pairs_per_epoch": 4,
         "texts_cut_off": 1,
         "left_out_targets_too_long": 1,
-        "left_out_without_target": 0,
     }
     assert len(data) == 2
     assert len(data[1]["input_ids"]) == 10

@@ -123,8 +123,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--companion",
         action=argparse.BooleanOptionalAction,
-        default=True,
-        help="also fit a TF-IDF classifier, and combine it with the model, weighted on the dev data [yes]",
+        help="also fit a TF-IDF classifier, and combine it with the model, weighted on the dev data; without dev data "
+        "both have the same weight [yes, unless the data is so large that it would take long]",
     )
     group = parser.add_argument_group("training")
     add_settings(group, TrainingSettings, names=_NAMES, leave_out=_FIXED)
@@ -241,18 +241,20 @@ def _report(model: "SetModel", folder: Path) -> None:
         f"{record['n_updates']:,} updates in {record['seconds']:.0f} s"
     ]
     if (f1 := dev_f1(record)) is not None:
-        written = f"; {record['best_f1']:.3f} before sets were tuned" if f1 != record["best_f1"] else ""
+        is_tuned_later = model.kind != "classifier" and f1 != record["best_f1"]
+        written = f"; {record['best_f1']:.3f} before sets were tuned" if is_tuned_later else ""
         lines.append(f"mean F1 of the sets on the dev data: {f1:.3f}{written}")
     elif not model.dev_:
         lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
-        if model.kind == "generator":
+        if model.training.is_paper and model.kind == "generator":
             lines.append("predict returns the sets that the model writes; --choose expected-f1 uses probabilities")
     if record.get("too_large_for_companion"):
-        lines.append("no TF-IDF companion was fitted: with so many words and labels, it would take too long")
+        lines.append(
+            "no TF-IDF companion was fitted: with so many words and labels, it would take long; --companion fits it"
+        )
     counts = {
         "texts_cut_off": "texts were truncated at --max-source-length",
         "left_out_targets_too_long": "examples were skipped: their labels need more than --max-target-length tokens",
-        "left_out_without_target": "examples were skipped: they have no label to write",
         "labels_written_alike": "labels have the same tokens as another label, so the model cannot write them",
         "dev_labels_unseen_in_training": "labels of the dev data are not in the training data",
     }

@@ -131,6 +131,13 @@ class Mixture:
     shifts: tuple[float, ...] = ()
 
     @classmethod
+    def equal(cls, n_members: int, *, least: int = 1, largest: int | None = None) -> "Mixture":
+        """Return the mixture where there is no dev data: equal weights, no calibration, and expected F1."""
+        rule = Rule(least=least, largest=largest)
+        weights = (1 / n_members,) * n_members
+        return cls(weights=weights, calibrations=(LogisticCalibration(),) * n_members, rule=rule)
+
+    @classmethod
     def fit(
         cls,
         members: Sequence[LabelProbabilities],

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from setaug.examples import Example
-from setaug.models.tfidf import TfidfClassifier
+from setaug.models.tfidf import TfidfClassifier, split_words
 from setaug.vocabulary import unwarned_of_joined
 
 _OVERHEAD = 20_000
@@ -15,12 +15,14 @@ _MAX_COST = 5 * _CHEAP
 """Above this number there is no companion: fitting it would take too long."""
 
 
-def fit_companion(examples: Sequence[Example], dev: Sequence[Example]) -> TfidfClassifier | None:
-    """Fit and return a companion; None if the data is too large."""
+def fit_companion(
+    examples: Sequence[Example], dev: Sequence[Example], *, at_any_cost: bool = False
+) -> TfidfClassifier | None:
+    """Fit and return a companion; None if the data is too large, unless it is wanted at any cost."""
     n_labels = len({label for example in examples for label in example.labels})
-    cost = n_labels * (sum(len(example.text.split()) for example in examples) + _OVERHEAD)
-    if not n_labels or cost > _MAX_COST:
+    cost = n_labels * (sum(len(split_words(example.text)) for example in examples) + _OVERHEAD)
+    if not n_labels or (cost > _MAX_COST and not at_any_cost):
         return None
     model = TfidfClassifier() if cost <= _CHEAP else TfidfClassifier(candidates=_ONE)
     with unwarned_of_joined():
-        return model.fit(examples, dev=dev)
+        return model.fit(examples, dev=dev or None)

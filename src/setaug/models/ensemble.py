@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, Mixture, probabilities_of
+from setaug.decoding.mixture import LabelProbabilities, Mixture, probabilities_of
 from setaug.decoding.scored import make_prediction, ways_of
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import LabelScorer
@@ -205,8 +205,7 @@ def combine_predictions(
         known = [_table(part, labels, n) for n, part in enumerate(judged, 1)]
         mixture, f1 = fit_mixture(known, dev, labels, least=least, ways=ways_of(choose))
     else:
-        equal = (1 / len(files),) * len(files)
-        mixture = Mixture(weights=equal, calibrations=(LogisticCalibration(),) * len(files), rule=Rule(least=least))
+        mixture = Mixture.equal(len(files), least=least)
     found, asked = mixture.combine(members), Decoding(choose=choose)
     chosen = zip(found.labels, mixture.rule.choose_asked(asked, found.labels, found.sizes), keys, strict=True)
     return [make_prediction(row, labels, columns, key) for row, columns, key in chosen], mixture, f1

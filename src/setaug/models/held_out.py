@@ -53,6 +53,6 @@ def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tupl
     return kept, [examples[at] for at in sorted(held)]
 
 
-def draw_judges(dev: Sequence[Example], *, at_most: int, seed: int) -> list[Example]:
-    """Return the dev examples to tune with: all, or as many as allowed, drawn by seed."""
-    return list(dev) if len(dev) <= at_most else random.Random(seed).sample(dev, at_most)
+def draw_judges(dev: Sequence[Example], *, at_most: int) -> list[Example]:
+    """Return the dev examples to tune with: all, or as many as allowed, the same for every model."""
+    return list(dev) if len(dev) <= at_most else random.Random(0).sample(dev, at_most)

@@ -34,7 +34,7 @@ def make_model(
     training: TrainingSettings | None = None,
     decoding: Decoding | None = None,
     vocabulary: Any = "closed",
-    companion: bool = True,
+    companion: bool | None = None,
 ) -> "SetModel":
     """Return the unfitted model of a method.
 
@@ -45,7 +45,7 @@ def make_model(
     augmenter
         All parameters of the orders except the ordering, which depends on the method.
     companion
-        Whether a TF-IDF classifier may help a model that writes sets.
+        Whether a TF-IDF classifier helps a model that writes sets; see `SetGenerator`.
 
     """
     check_choice("method", method, METHODS)

@@ -5,9 +5,11 @@ several strengths are tried; the dev data decides between them, and on the way t
 """
 
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,8 +39,16 @@ CLASSIFIERS: dict[str, Callable[[float], Any]] = {
 }
 CANDIDATES = (("svm", 0.3), ("svm", 1.0), ("svm", 3.0), ("logistic", 3.0), ("logistic", 10.0))
 """Classifiers to try, each with its C; a higher C regularizes less."""
-_TOKEN = r"\w+|[^\w\s]"
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+"""Vowel signs and accents, which ``\\w`` leaves out; with them the words of Hindi or Tamil stay whole."""
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Characters of scripts that do not put spaces between words; the last line is Chinese and Japanese."""
+_WORD = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+|[^\w\s]")
 """Punctuation counts as words: question marks and emoji are informative about emotions."""
+_RUN = re.compile(f"([{_UNSPACED}]+)")
 _FEW = 200
 """Of fewer training texts, words that occur in one of them count, too."""
 _ENOUGH = 1000
@@ -254,6 +264,25 @@ Weights = tuple[NDArray[np.float32], NDArray[np.float64]]
 """A row of weights for each label, and the intercepts."""
 
 
+def split_words(text: str) -> list[str]:
+    """Return the words of a text; of scripts without spaces, each character and each two adjacent ones.
+
+    Examples
+    --------
+    >>> split_words("Late again?")
+    ['Late', 'again', '?']
+    >>> split_words("渡し船 is late")
+    ['渡', 'し', '船', '渡し', 'し船', 'is', 'late']
+
+    """
+    words: list[str] = _WORD.findall(text)
+    if not _RUN.search(text):
+        return words
+    parts = [part for word in words for part in _RUN.split(word) if part]
+    runs = ([*part, *map("".join, pairwise(part))] if _RUN.match(part) else [part] for part in parts)
+    return [word for run in runs for word in run]
+
+
 def _fit_vectorizer(texts: Sequence[str], ngrams: int, min_df: int) -> Any:
     for least in dict.fromkeys((min(min_df, len(texts)), 1)):
         try:
@@ -264,9 +293,8 @@ def _fit_vectorizer(texts: Sequence[str], ngrams: int, min_df: int) -> Any:
 
 
 def _make_vectorizer(ngrams: int, **options: Any) -> Any:
-    return TfidfVectorizer(
-        ngram_range=(1, ngrams), token_pattern=_TOKEN, sublinear_tf=True, strip_accents="unicode", **options
-    )
+    split: Any = {"tokenizer": split_words, "token_pattern": None}
+    return TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=True, strip_accents="unicode", **split, **options)
 
 
 def _fit_labels(name: str, c: float, features: Any, gold: NDArray[np.bool_]) -> Weights:

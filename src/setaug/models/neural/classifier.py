@@ -165,7 +165,7 @@ class SetClassifier(LabelScorer, SetModel):
 
     def _tune(self, dev: list[Example]) -> dict[str, Any]:
         """Calibrate the probabilities, and choose the rule with the highest mean F1; return what it was chosen by."""
-        judges = draw_judges(dev, at_most=MAX_SCORED, seed=self.training.seed)
+        judges = draw_judges(dev, at_most=MAX_SCORED)
         found = self.network_.probabilities([example.text for example in judges], self.batch_size, None)
         hits, n_true = hits_of(judges, self.labels_)
         self.calibration_ = LogisticCalibration.fit(found, hits, shrinkage=SHRINKAGE)

@@ -21,7 +21,16 @@ from setaug.models.companion import fit_companion
 from setaug.models.held_out import MAX_JUDGES, draw_judges
 from setaug.models.model_folder import COMPANION
 from setaug.models.neural.model import SetModel, Train
-from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, make_score, new_writer, scorable
+from setaug.models.neural.writer import (
+    DRAWS,
+    Writer,
+    fit_writer,
+    load_writer,
+    make_score,
+    new_writer,
+    scorable,
+    set_targets,
+)
 from setaug.models.tfidf import TfidfClassifier
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
@@ -51,13 +60,15 @@ class SetGenerator(SetModel):
     training, decoding
         How to train, and how to get sets from the trained model.
     companion
-        Whether a `TfidfClassifier` is fitted beside the model, which takes seconds; dev data decide how much it counts.
+        Whether a `TfidfClassifier` is fitted beside the model; dev data decide how much it counts, and without them it
+        counts as much as the model. By default it is, unless it would take more than minutes.
 
     Attributes
     ----------
     mixture_, companion_
-        How sets are chosen from label probabilities, as dev data decided; None if there were none, if the vocabulary is
-        open, or if `decoding` asks for the sets that the model writes. The classifier beside the model, if any.
+        How sets are chosen from label probabilities, as dev data decided; None if the vocabulary is open, if `decoding`
+        asks for the sets that the model writes, or with the paper's recipe and no dev data. The classifier beside the
+        model, if any.
     augmenter_
         A copy of `augmenter`, with the label statistics of the training data.
 
@@ -67,8 +78,8 @@ class SetGenerator(SetModel):
     >>> examples = list(sample_examples(64))
     >>> model = SetGenerator("tiny", training=TrainingSettings(epochs=1)).fit(examples)
     >>> prediction = model.predict(["On Monday: Lorries must take the long way round."])[0]
-    >>> set(prediction.labels) <= set(model.labels_), len(prediction.labels) == prediction.size
-    (True, True)
+    >>> set(prediction.labels) <= set(prediction.probabilities) <= set(model.labels_)
+    True
 
     """
 
@@ -84,7 +95,7 @@ class SetGenerator(SetModel):
         vocabulary: str | Sequence[str] = "closed",
         training: TrainingSettings | None = None,
         decoding: Decoding | None = None,
-        companion: bool = True,
+        companion: bool | None = None,
     ) -> None:
         self.model = model
         self.augmenter = augmenter or SetAugmenter()
@@ -123,22 +134,34 @@ class SetGenerator(SetModel):
         self.mixture_: Mixture | None = None
         self.companion_: TfidfClassifier | None = None
         labels = known_labels(self.statistics_, self.vocabulary)
-        self.network_ = new_writer(self.model, examples, labels=labels, **self._written)
-        record = fit_writer(self.network_, examples, self.write_targets, self.training, train)
+        writer = new_writer(self.model, examples, labels=labels, **self._written)
+        self.network_, data, counts = set_targets(writer, examples, self.write_targets, self.training)
+        self.largest_ = self.network_.largest
+        record = counts | fit_writer(self.network_, data, self.training, train)
         self.network_ = self.network_.merged()
-        if dev and self.decoding.choose != "written" and self.network_.can_sum(self.decoding):
+        asks = self.decoding.choose != "written" and (dev or not self.training.is_paper)
+        if asks and self.network_.can_sum(self.decoding):
             record |= self._fit_mixture(examples, dev)
         return record
 
     def _fit_mixture(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
-        """Fit the companion, and choose on dev data how sets are chosen; return what was chosen."""
-        judges = draw_judges(dev, at_most=MAX_JUDGES, seed=self.training.seed)
-        self.companion_ = fit_companion(examples, judges) if self.companion else None
-        is_too_large = self.companion and self.companion_ is None
-        chosen = self._tune(judges)
+        """Fit the companion, and choose on dev data how sets are chosen; return what was chosen.
+
+        Without dev data, the companion counts as much as the model.
+        """
+        judges = draw_judges(dev, at_most=MAX_JUDGES)
+        self.companion_ = None
+        if self.companion is not False:
+            self.companion_ = fit_companion(examples, judges, at_any_cost=self.companion is True)
+        record: dict[str, Any] = {"too_large_for_companion": self.companion is None and self.companion_ is None}
+        if dev:
+            record["chosen"] = self._tune(judges)
+        else:
+            n_members = 1 + (self.companion_ is not None)
+            self.mixture_ = Mixture.equal(n_members, least=self.least_, largest=self.largest_)
         if not self._uses_companion:
             self.companion_ = None
-        return {"chosen": chosen, "too_large_for_companion": is_too_large}
+        return record
 
     def tune(
         self,

@@ -2,13 +2,14 @@
 
 A set can also be chosen from label probabilities. Each label of a set is a target as often as any other, so a label is
 written with probability P(label in the set) / E(size of the set): times the mean size, that is the probability of the
-label, and dev data calibrate it.
+label, and dev data calibrate it. An empty set is a target of its own.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from setaug.examples import Data, Example, make_texts
 from setaug.metrics.indicators import hits_of
 from setaug.models.held_out import MAX_JUDGES, draw_judges
 from setaug.models.neural.model import SetModel, Train
-from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, new_writer
+from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, new_writer, set_targets
 from setaug.predictions import Prediction
 from setaug.settings import Decoding, Progress, TrainingSettings
 from setaug.vocabulary import check_vocabulary, known_labels
@@ -53,6 +54,8 @@ class SetSearch(SetModel):
 
     Attributes
     ----------
+    mean_size_
+        The mean number of labels of training sets that are not empty.
     mixture_
         The calibration of the label probabilities and the rule for sets, as dev data decided; None if there were none.
 
@@ -100,12 +103,14 @@ class SetSearch(SetModel):
 
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         self.mixture_: Mixture | None = None
+        self.mean_size_ = mean(len(example.labels) for example in examples if example.labels)
         labels = known_labels(self.statistics_, self.vocabulary)
-        self.network_ = new_writer(self.model, examples, labels=labels, **self._written)
-        record = fit_writer(self.network_, examples, self.write_targets, self.training, train)
+        writer = new_writer(self.model, examples, labels=labels, **self._written)
+        self.network_, data, counts = set_targets(writer, examples, self.write_targets, self.training)
+        record = counts | fit_writer(self.network_, data, self.training, train)
         self.network_ = self.network_.merged()
         if dev and self.choose != "written" and self._can_sum(self._decoding()):
-            judges = draw_judges(dev, at_most=MAX_JUDGES, seed=self.training.seed)
+            judges = draw_judges(dev, at_most=MAX_JUDGES)
             found = self._probabilities([example.text for example in judges], self._decoding(), None)
             hits, n_true = hits_of(judges, list(self.classes_))
             options: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
@@ -114,15 +119,20 @@ class SetSearch(SetModel):
         return record
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
-        """Return the texts that the model is trained to write for each example: each label by itself."""
-        return [[self.codec.encode([label]) for label in example.labels] for example in examples]
+        """Return the texts that the model is trained to write for each example: each label by itself, or no label."""
+        parts = ([[label] for label in example.labels] or [[]] for example in examples)
+        return [[self.codec.encode(one) for one in each] for each in parts]
 
     def _decoding(self) -> Decoding:
         return Decoding(constrained=self.constrained, choose=self.choose, batch_size=self.batch_size)
 
     def _can_sum(self, decoding: Decoding) -> bool:
         """Return whether all labels have probabilities."""
-        return decoding.constrained and self.network_.can_sum(_of_one_label(decoding))
+        return decoding.constrained and self.network_.can_sum(self._of_one_label(decoding))
+
+    def _of_one_label(self, asked: Decoding) -> Decoding:
+        """Return the settings to write one label with, or an empty set if there are some in training."""
+        return Decoding(min_size=self.least_, max_size=1, batch_size=asked.batch_size)
 
     def predict(
         self, data: Iterable[str] | Data, *, progress: Progress | None = None, **changes: Any
@@ -161,15 +171,26 @@ class SetSearch(SetModel):
         """Return the different labels that a beam search finds, the best first."""
         beam = max(self.largest_, 1)
         texts, keys = make_texts(data, self.columns_)
-        way = replace(asked, name="beam", n_beams=beam, size_is=1 if asked.constrained else None)
-        found = self.network_.write(texts, way, n_each=beam, progress=progress)
+        sizes = {"min_size": self.least_, "max_size": 1} if asked.constrained else {}
+        found = self.network_.write(
+            texts, replace(asked, name="beam", n_beams=beam, **sizes), n_each=beam, progress=progress
+        )
+        if not self.least_:  # where an empty set is the most probable output, it is the prediction
+            found = [ones if ones[0].labels or ones[0].unknown else ones[:1] for ones in found]
         return [_unite(ones, key) for ones, key in zip(found, keys, strict=True)]
 
     def _probabilities(self, texts: Sequence[str], asked: Decoding, progress: Progress | None) -> LabelProbabilities:
-        """Return the probability that a set has each label: that it is written, times the mean size of a set."""
-        shares = self.network_.probabilities(texts, _of_one_label(asked), n_each=DRAWS, progress=progress).labels
-        mean_size = sum(count for _, count in self.statistics_.most_common()) / self.statistics_.n_sets
-        return LabelProbabilities(np.minimum(shares * mean_size, 1.0))
+        """Return the probability that a set has each label: its share of what is written, times the expected size.
+
+        A set of s labels is trained on as s outputs, and an empty one as one output. So where the model writes nothing
+        with probability e, and sets with labels have m of them on average, a set is empty with probability
+        e m / (e m + 1 - e).
+        """
+        found = self.network_.probabilities(texts, self._of_one_label(asked), n_each=DRAWS, progress=progress)
+        assert found.sizes is not None
+        nothing, mean_size = found.sizes[:, :1], self.mean_size_
+        scale = mean_size / (nothing * mean_size + 1 - nothing)
+        return LabelProbabilities(np.minimum(found.labels * scale, 1.0))
 
     def _mixed(self, texts: Sequence[str], progress: Progress | None, *, asked: Decoding) -> LabelProbabilities:
         found = self._probabilities(texts, asked, progress)
@@ -185,19 +206,15 @@ class SetSearch(SetModel):
 
     def _learnt(self) -> dict[str, Any]:
         mixture = None if self.mixture_ is None else self.mixture_.to_dict()
-        return {"max_label_tokens": self.network_.max_label_tokens, "mixture": mixture}
+        tokens = self.network_.max_label_tokens
+        return {"max_label_tokens": tokens, "mean_size": self.mean_size_, "mixture": mixture}
 
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
-        self.network_ = load_writer(folder, card, **self._written)
+        self.network_, self.mean_size_ = load_writer(folder, card, **self._written), float(card["mean_size"])
         mixture = card.get("mixture")
         self.mixture_ = None if mixture is None else Mixture.from_dict(mixture, n_labels=len(self.labels_ or ()))
         if self.mixture_ is not None and len(self.mixture_.weights) != 1:
             raise ValueError("it mixes other models than it holds")
-
-
-def _of_one_label(asked: Decoding) -> Decoding:
-    """Return the settings to write one label with."""
-    return Decoding(size_is=1, batch_size=asked.batch_size)
 
 
 def _unite(ones: list[Prediction], key: str | int | None) -> Prediction:

@@ -44,7 +44,7 @@ class Writer:
     labels
         The known labels; None for an open vocabulary.
     largest
-        The size of the largest training set.
+        The size of the largest set that it was trained on.
     max_label_tokens
         In an open vocabulary, a label this long ends as soon as it can.
 
@@ -317,24 +317,30 @@ def _lay_out(model: Any, tokenizer: Any, template: str, training: TrainingSettin
     return make_layout(model, tokenizer, around_text=(before, after), **training.lengths)
 
 
-def fit_writer(
+def set_targets(
     writer: Writer,
     examples: Sequence[Example],
     write: Callable[[Sequence[Example], int], list[list[str]]],
     training: TrainingSettings,
-    train: Callable[..., dict[str, Any]],
+) -> tuple[Writer, TrainingSet, dict[str, int]]:
+    """Return the writer, limited to the size of the sets that are trained on, with their training set and counts."""
+    data, kept, counted = make_training_set(writer.layout, examples, write=write, settings=training)
+    writer = replace(writer, largest=max(len(example.labels) for example in kept))
+    return writer, data, counted | {"labels_written_alike": count_written_alike(writer)}
+
+
+def fit_writer(
+    writer: Writer, data: TrainingSet, training: TrainingSettings, train: Callable[..., dict[str, Any]]
 ) -> dict[str, Any]:
-    """Train a writer on the targets that `write` returns for an epoch; return counts and the record."""
+    """Train a writer; return the record."""
     layout = writer.layout
-    data, counted = make_training_set(layout, examples, write=write, settings=training)
     loss = partial(training_loss, layout, objective=training.objective)
     collate = layout.collator()
     if training.objective in CONSTRAINED:
         sets = writer.constraint(Decoding().sizes(writer.largest)).automaton
         assert isinstance(sets, ClosedSets)
         collate = ClosedCollator(collate, sets, sets.tokens.tolist())
-    counted["labels_written_alike"] = count_written_alike(writer)
-    return {**counted, **train(layout.model, data, collate=collate, loss=loss)}
+    return train(layout.model, data, collate=collate, loss=loss)
 
 
 def count_written_alike(writer: Writer) -> int:
@@ -351,8 +357,8 @@ def make_training_set(
     *,
     write: Callable[[Sequence[Example], int], list[list[str]]],
     settings: TrainingSettings,
-) -> tuple[TrainingSet, dict[str, int]]:
-    """Tokenize examples; leave out those that cannot be trained on, and count them.
+) -> tuple[TrainingSet, list[Example], dict[str, int]]:
+    """Tokenize examples; leave out those that cannot be trained on, return the others, and count both.
 
     Parameters
     ----------
@@ -364,17 +370,13 @@ def make_training_set(
     first = layout.targets(write(examples, 0))
     limit = settings.lengths["max_target_length"]
     fits = [max(map(len, each), default=0) <= limit for each in first]
-    kept = [at for at, each in enumerate(first) if each and fits[at]]
+    kept = [at for at, does_fit in enumerate(fits) if does_fit]
     if not kept:
-        raise DataError(
-            f"no example can be trained on: all targets need more than max_target_length = {limit} tokens, "
-            "or there are none."
-        )
+        raise DataError(f"no example can be trained on: all targets need more than max_target_length = {limit} tokens.")
     counted = {
         "n_pairs_per_epoch": sum(len(first[at]) for at in kept),
         "texts_cut_off": n_cut,
         "left_out_targets_too_long": fits.count(False),
-        "left_out_without_target": sum(not each for each in first),
     }
     chosen = [examples[at] for at in kept]
     fixed = [first[at] for at in kept]
@@ -382,7 +384,7 @@ def make_training_set(
     def targets_of(epoch: int) -> list[list[list[int]]]:
         return layout.targets(write(chosen, epoch)) if epoch and settings.fresh_orders else fixed
 
-    return TrainingSet([inputs[at] for at in kept], targets_of), counted
+    return TrainingSet([inputs[at] for at in kept], targets_of), chosen, counted
 
 
 def make_score(writer: Writer, batch_size: int) -> Score:
