@@ -171,10 +171,10 @@ class SetSearch(SetModel):
         """Return the different labels that a beam search finds, the best first."""
         beam = max(self.largest_, 1)
         texts, keys = make_texts(data, self.columns_)
-        sizes = {"min_size": self.least_, "max_size": 1} if asked.constrained else {}
-        found = self.network_.write(
-            texts, replace(asked, name="beam", n_beams=beam, **sizes), n_each=beam, progress=progress
-        )
+        way = replace(asked, name="beam", n_beams=beam)
+        if asked.constrained:
+            way = replace(way, min_size=self.least_, max_size=1)
+        found = self.network_.write(texts, way, n_each=beam, progress=progress)
         if not self.least_:  # where an empty set is the most probable output, it is the prediction
             found = [ones if ones[0].labels or ones[0].unknown else ones[:1] for ones in found]
         return [_unite(ones, key) for ones, key in zip(found, keys, strict=True)]
