@@ -16,7 +16,7 @@ from setaug import Example, TfidfClassifier
 from setaug.decoding.choice import Rule
 from setaug.errors import DataError
 from setaug.metrics import score_sets
-from setaug.models.tfidf import CANDIDATES, _fold, split_words
+from setaug.models.tfidf import CANDIDATES, _fold
 from setaug.settings import WAYS
 from tests.conftest import DEV, EXAMPLES
 from tests.strategies import any_label, any_text
@@ -24,34 +24,6 @@ from tests.strategies import any_label, any_text
 GOLD = [example.labels for example in DEV]
 ONE = (("svm", 1.0),)
 MANY = (DEV * 1000)[:1000]
-
-
-@pytest.mark.parametrize("first", ["\u4e00", "\u30a1", "\u0e01"], ids=["Chinese", "Japanese", "Thai"])
-def test_scripts_without_spaces_have_words_too(first):
-    # The same texts, with two characters of the script for each word, and no spaces.
-    words = dict.fromkeys(word for one in (*EXAMPLES, *DEV) for word in one.text.lower().split())
-    signs = {word: "".join(chr(ord(first) + digit) for digit in divmod(at, 40)) for at, word in enumerate(words)}
-
-    def unspaced(examples):
-        return [replace(one, text="".join(signs[word] for word in one.text.lower().split())) for one in examples]
-
-    model = TfidfClassifier(candidates=ONE).fit(unspaced(EXAMPLES))
-    assert model.score(unspaced(DEV)) > 0.9 * TfidfClassifier(candidates=ONE).fit(EXAMPLES).score(DEV)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("हिन्दी में।", ["हिन्दी", "में", "।"]),
-        ("東京タワー2号", ["東", "京", "タ", "ワ", "ー", "東京", "京タ", "タワ", "ワー", "2", "号"]),
-        ("a_b don't :)", ["a_b", "don", "'", "t", ":", ")"]),
-        ("", []),
-    ],
-)
-def test_texts_are_split_into_words(text, words):
-    assert split_words(text) == words
-
-
 """Enough dev examples to decide alone."""
 
 

@@ -76,7 +76,7 @@ class LogisticCalibration:
         """
         if hits.all() or not hits.any():
             return cls()
-        slope, shift = _fit_logistic([_log_odds(probabilities).ravel()], hits.ravel(), shrinkage, [_SLOPES, _SHIFTS])
+        slope, shift = fit_logistic([_log_odds(probabilities).ravel()], hits.ravel(), shrinkage, [_SLOPES, _SHIFTS])
         return cls() if slope == _SLOPES[0] else cls(slope, shift)
 
     def __call__(self, probabilities: Floats) -> Floats:
@@ -211,7 +211,7 @@ class Mixture:
         return cls(weights=weights, calibrations=calibrations, rule=rule, slope=slope, shifts=shifts)
 
 
-def _fit_logistic(
+def fit_logistic(
     features: Sequence[Floats], hits: Hits, shrinkage: float, bounds: Sequence[tuple[float, float]]
 ) -> list[float]:
     """Return the slopes of features and the shift of a logistic regression that is pulled to the first feature."""
@@ -233,7 +233,7 @@ def _calibrate_mean(mean: Floats, hits: Hits) -> tuple[float, tuple[float, ...]]
     rarity = np.log(np.clip(mean.mean(axis=0), _RAREST, 1))
     rarity -= rarity.max()
     features = [_log_odds(mean).ravel(), np.broadcast_to(rarity, mean.shape).ravel()]
-    slope, tilt, shift = _fit_logistic(features, hits.ravel(), SHRINKAGE, [_SLOPES, _TILTS, _SHIFTS])
+    slope, tilt, shift = fit_logistic(features, hits.ravel(), SHRINKAGE, [_SLOPES, _TILTS, _SHIFTS])
     return slope, tuple((shift + tilt * rarity).tolist())
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from setaug.examples import Example
-from setaug.models.tfidf import TfidfClassifier, split_words
+from setaug.models.tfidf import TfidfClassifier
+from setaug.models.words import split_words
 from setaug.vocabulary import unwarned_of_joined
 
 _OVERHEAD = 20_000

@@ -5,11 +5,9 @@ several strengths are tried; the dev data decides between them, and on the way t
 """
 
 import json
-import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,12 +21,14 @@ from sklearn.model_selection import KFold
 from sklearn.svm import LinearSVC
 
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration
+from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, fit_logistic
 from setaug.decoding.scored import check_scored, ways_of
 from setaug.errors import DataError, ModelError, SetAugError
 from setaug.estimator import LabelScorer
 from setaug.examples import Columns, Data, LabelSets, check_labels, checked_columns, make_examples
 from setaug.metrics.indicators import hits_of, index_labels
+from setaug.models.label_words import LabelWords
+from setaug.models.words import split_words
 from setaug.registry import check_choice
 from setaug.settings import Progress, check_whole
 from setaug.vocabulary import warn_of_joined
@@ -39,22 +39,14 @@ CLASSIFIERS: dict[str, Callable[[float], Any]] = {
 }
 CANDIDATES = (("svm", 0.3), ("svm", 1.0), ("svm", 3.0), ("logistic", 3.0), ("logistic", 10.0))
 """Classifiers to try, each with its C; a higher C regularizes less."""
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
-"""Vowel signs and accents, which ``\\w`` leaves out; with them the words of Hindi or Tamil stay whole."""
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-"""Characters of scripts that do not put spaces between words; the last line is Chinese and Japanese."""
-_WORD = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+|[^\w\s]")
-"""Punctuation counts as words: question marks and emoji are informative about emotions."""
-_RUN = re.compile(f"([{_UNSPACED}]+)")
 _FEW = 200
 """Of fewer training texts, words that occur in one of them count, too."""
 _ENOUGH = 1000
 """So many dev examples decide alone, without the cross-validation."""
 _SURE = 10.0
 """Score for labels on every example; negated for labels on none."""
+_SLOPES, _WEIGHTS, _SHIFTS = (0.1, 100.0), (0.0, 100.0), (-20.0, 20.0)
+"""Bounds of the slope of scores, of the weight of the labels' words, which never lower a score, and of the shift."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +66,9 @@ class TfidfClassifier(LabelScorer):
     data, together with the dev data if there are any. Fewer than 1,000 dev examples alone are too few: tuned on 30 to
     150 of them, F1 was up to 2 points lower. Where no training set is empty, no predicted one is. Nothing is random.
 
+    Labels have names: where a text has the words of a label, the score of the label is raised (see `LabelWords`), by a
+    weight that all labels share and that the same data decide. So rare labels are found of which training shows little.
+
     Probabilities come from a logistic function of the scores, one for all labels, fitted to the same data; they are
     right on the whole, not for each label.
 
@@ -84,6 +79,8 @@ class TfidfClassifier(LabelScorer):
     min_df
         Minimum number of training texts with a feature, 1 if that leaves none; by default 2, and 1 for fewer than 200
         texts.
+    label_words
+        Whether the words of labels count that stand in a text.
     candidates
         Pairs of a classifier (``svm``, ``logistic``) and its C.
     choose
@@ -98,6 +95,8 @@ class TfidfClassifier(LabelScorer):
         What was chosen, and all that was tried.
     rule_, calibration_
         How a set is chosen from the probabilities, and how these are made from scores.
+    label_words_, name_weight_
+        How strongly a text has the words of each label, and the weight of that; None and 0 if they do not count.
 
     Examples
     --------
@@ -113,12 +112,14 @@ class TfidfClassifier(LabelScorer):
         *,
         ngrams: int = 1,
         min_df: int | None = None,
+        label_words: bool = True,
         candidates: Sequence[tuple[str, float]] = CANDIDATES,
         choose: str = "best",
         folds: int = 3,
     ) -> None:
         self.ngrams = ngrams
         self.min_df = min_df
+        self.label_words = label_words
         self.candidates = candidates
         self.choose = choose
         self.folds = folds
@@ -170,7 +171,10 @@ class TfidfClassifier(LabelScorer):
         unseen = self.vectorizer_.transform([example.text for example in given]) if given else None
         validates = len(given) < _ENOUGH
         folds = _fold(texts, self.folds) if validates else []
-        hits, sizes = hits_of([*examples, *given] if validates else given, places)
+        judges = [*examples, *given] if validates else given
+        hits, sizes = hits_of(judges, places)
+        self.label_words_ = LabelWords.fit(self.labels_, texts) if self.label_words else None
+        named = self.label_words_([example.text for example in judges]) if self.label_words_ else None
 
         self.trials_: list[Trial] = []
         for done, (name, c) in enumerate(self.candidates, 1):
@@ -180,6 +184,10 @@ class TfidfClassifier(LabelScorer):
                 parts.append(_score(unseen, weights))
             scores = np.concatenate(parts)
             is_learnt = np.abs(scores) != _SURE  # of others, such as labels in one fold only, nothing is to be learnt
+            name_weight = 0.0
+            if named is not None and is_learnt.any():
+                name_weight = _fit_name_weight(scores[is_learnt], named[is_learnt], hits[is_learnt])
+                scores = scores + name_weight * named
             fitted = (expit(scores[is_learnt]), hits[is_learnt]) if is_learnt.any() else (expit(scores), hits)
             calibration = LogisticCalibration.fit(*fitted)
             options: Any = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
@@ -188,6 +196,7 @@ class TfidfClassifier(LabelScorer):
             best = max(self.trials_, key=lambda trial: trial.f1)
             if best is self.trials_[-1]:
                 self.trial_, self.rule_, self.calibration_, kept = best, rule, calibration, weights
+                self.name_weight_ = name_weight
             if progress is not None:
                 progress("fitting", done, len(self.candidates))
         self.coef_, self.intercept_ = kept or _fit_labels(self.trial_.classifier, self.trial_.c, features, gold)
@@ -209,6 +218,8 @@ class TfidfClassifier(LabelScorer):
         if not texts:
             return LabelProbabilities(np.empty((0, len(self.labels_))))
         scores = _score(self.vectorizer_.transform(texts), (self.coef_, self.intercept_))
+        if self.label_words_ is not None and self.name_weight_:
+            scores += self.name_weight_ * self.label_words_(texts)
         if progress is not None:
             progress("scoring", len(texts), len(texts))
         return LabelProbabilities(self.calibration_(expit(scores)))
@@ -221,6 +232,8 @@ class TfidfClassifier(LabelScorer):
         names = self.vectorizer_.get_feature_names_out().tolist()
         kept = {"params": self.get_params(), "columns": self.columns_.to_dict(), "labels": self.labels_, "terms": names}
         kept |= {"rule": self.rule_.to_dict(), "calibration": self.calibration_.to_list()}
+        if self.label_words_ is not None:
+            kept |= {"label_words": self.label_words_.to_dict(), "name_weight": self.name_weight_}
         tensors = {"coef": self.coef_, "intercept": self.intercept_, "idf": self.vectorizer_.idf_}
         save_file(
             {name: np.ascontiguousarray(value) for name, value in tensors.items()},
@@ -246,6 +259,9 @@ class TfidfClassifier(LabelScorer):
             model.rule_ = Rule.from_dict(kept["rule"])
             model.least_, model.largest_ = model.rule_.least, int(model.rule_.largest or len(model.labels_))
             model.calibration_ = LogisticCalibration.from_list(kept["calibration"])
+            words = kept.get("label_words")
+            model.label_words_ = None if words is None else LabelWords.from_dict(words, model.labels_)
+            model.name_weight_ = float(kept.get("name_weight", 0.0))
             terms = check_labels(kept["terms"], "terms")
             model.vectorizer_ = _make_vectorizer(model.ngrams, vocabulary={term: at for at, term in enumerate(terms)})
             model.vectorizer_.idf_ = tensors["idf"]
@@ -264,25 +280,6 @@ Weights = tuple[NDArray[np.float32], NDArray[np.float64]]
 """A row of weights for each label, and the intercepts."""
 
 
-def split_words(text: str) -> list[str]:
-    """Return the words of a text; of scripts without spaces, each character and each two adjacent ones.
-
-    Examples
-    --------
-    >>> split_words("Late again?")
-    ['Late', 'again', '?']
-    >>> split_words("渡し船 is late")
-    ['渡', 'し', '船', '渡し', 'し船', 'is', 'late']
-
-    """
-    words: list[str] = _WORD.findall(text)
-    if not _RUN.search(text):
-        return words
-    parts = [part for word in words for part in _RUN.split(word) if part]
-    runs = ([*part, *map("".join, pairwise(part))] if _RUN.match(part) else [part] for part in parts)
-    return [word for run in runs for word in run]
-
-
 def _fit_vectorizer(texts: Sequence[str], ngrams: int, min_df: int) -> Any:
     for least in dict.fromkeys((min(min_df, len(texts)), 1)):
         try:
@@ -295,6 +292,14 @@ def _fit_vectorizer(texts: Sequence[str], ngrams: int, min_df: int) -> Any:
 def _make_vectorizer(ngrams: int, **options: Any) -> Any:
     split: Any = {"tokenizer": split_words, "token_pattern": None}
     return TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=True, strip_accents="unicode", **split, **options)
+
+
+def _fit_name_weight(scores: NDArray[np.float64], named: NDArray[np.float64], hits: NDArray[np.bool_]) -> float:
+    """Return the weight of the labels' words, in units of the scores, with the highest likelihood."""
+    if hits.all() or not hits.any():
+        return 0.0
+    slope, weight, _ = fit_logistic([scores, named], hits, 1.0, [_SLOPES, _WEIGHTS, _SHIFTS])
+    return weight / slope
 
 
 def _fit_labels(name: str, c: float, features: Any, gold: NDArray[np.bool_]) -> Weights:

@@ -38,7 +38,7 @@ ROLES = {
 LANGUAGE_MODEL = "language-model"
 """A model that is prompted with examples, not trained."""
 MODELS = ("encoder-decoder", "encoder", LANGUAGE_MODEL)
-PLAIN = ("tf-idf", "most-frequent")
+PLAIN = ("tf-idf", "tf-idf-label-words", "most-frequent")
 """The baselines without a pretrained model and without a seed."""
 PARTS = ("companion", "calibration")
 """What can be left out when a set is chosen from probabilities."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -88,7 +88,11 @@ class MostFrequent(BaseEstimator):  # type: ignore[misc]
         return [Prediction(labels=labels, id=example.id) for example in examples]
 
 
-_PLAIN: dict[str, Any] = {"tf-idf": TfidfClassifier, "most-frequent": MostFrequent}
+_PLAIN: dict[str, Any] = {
+    "tf-idf": partial(TfidfClassifier, label_words=False),
+    "tf-idf-label-words": TfidfClassifier,
+    "most-frequent": MostFrequent,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +169,10 @@ def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_trai
     """Return everything that a result depends on, defaults included."""
     decoding, vocabulary = dict(row.decoding), experiment.vocabulary
     if row.method in PLAIN:
-        return {"method": row.method, "settings": _PLAIN[row.method]().get_params(), "decoding": decoding}
+        settings = _PLAIN[row.method]().get_params()
+        if row.method == "tf-idf":
+            del settings["label_words"]
+        return {"method": row.method, "settings": settings, "decoding": decoding}
     path, ordering = setup.models[row.model], METHODS[row.method].ordering
     named = {"method": row.method, "model": name_model(path), "seed": seed}
     if row.model == LANGUAGE_MODEL:
