@@ -103,7 +103,7 @@ def test_a_model_is_trained_to_write_a_form_and_remembers_it(
     model = load_model("model")
     assert model.augmenter_.written_as == form
     capfd.readouterr()
-    assert main(["predict", "model", "train.jsonl", "-q"]) == 0
+    assert main(["predict", "model", "train.jsonl", "--choose", "written", "-q"]) == 0
     rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert len(rows) == len(EXAMPLES)
     known = {label for example in EXAMPLES for label in example.labels}

@@ -115,14 +115,23 @@ def test_a_field_to_carry_that_the_first_rows_lack_is_told(capfd: pytest.Capture
 
 
 def test_a_run_without_dev_data_or_without_a_checkpoint_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "few.jsonl", "--model", "tiny", "--epochs", "1", "--resume", "-o", "run"]) == 0
+    train = ["train", "few.jsonl", "--model", "tiny", "--epochs", "1"]
+    assert main([*train, "--resume", "-o", "run"]) == 0
     said = capfd.readouterr().err
     assert "there is no run in run to resume; training starts from the beginning\n" in said
-    assert "no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept\n" in said
+    kept = "no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept\n"
+    assert kept in said
+    assert "nothing is calibrated, and the TF-IDF companion counts as much as the model\n" in said
+    assert main(["predict", "run", "few.jsonl", "-o", "scored.jsonl"]) == 0
+    assert "probabilities" in Path("scored.jsonl").read_text()
+
+    assert main([*train, "--recipe", "paper", "-o", "paper"]) == 0
+    said = capfd.readouterr().err
+    assert kept in said
     assert "predict returns the sets that the model writes; --choose expected-f1 uses probabilities\n" in said
-    assert main(["predict", "run", "few.jsonl", "-o", "out.jsonl"]) == 0
+    assert main(["predict", "paper", "few.jsonl", "-o", "out.jsonl"]) == 0
     assert "probabilities" not in Path("out.jsonl").read_text()
-    assert main(["predict", "run", "few.jsonl", "-o", "scored.jsonl", "--choose", "expected-f1"]) == 0
+    assert main(["predict", "paper", "few.jsonl", "-o", "scored.jsonl", "--choose", "expected-f1"]) == 0
     assert "probabilities" in Path("scored.jsonl").read_text()
 
 

@@ -42,9 +42,9 @@ def test_an_answer_is_a_set_of_the_labels_and_the_size_asked_for(server, form):
         assert found["usage"]["total_tokens"] == sum(list(found["usage"].values())[:2])
 
 
-def test_without_labels_the_answer_is_what_the_model_predicts(server, causal):
+def test_without_labels_the_answer_is_what_the_model_writes(server, causal):
     text = EXAMPLES[0].text
-    (predicted,) = causal.predict([text])
+    (predicted,) = causal.predict([text], choose="written")
     found = server.json("/v1/completions", {"prompt": f"{text}\n", "temperature": 0})
     assert found["choices"][0]["text"] == predicted.generation
     found = server.json("/v1/chat/completions", chat(text))  # without a chat template, a line break ends a message

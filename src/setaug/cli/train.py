@@ -248,6 +248,8 @@ def _report(model: "SetModel", folder: Path) -> None:
         lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
         if model.training.is_paper and model.kind == "generator":
             lines.append("predict returns the sets that the model writes; --choose expected-f1 uses probabilities")
+        elif getattr(model, "companion_", None) is not None:
+            lines.append("nothing is calibrated, and the TF-IDF companion counts as much as the model")
     if record.get("too_large_for_companion"):
         lines.append(
             "no TF-IDF companion was fitted: with so many words and labels, it would take long; --companion fits it"

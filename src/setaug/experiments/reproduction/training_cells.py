@@ -170,7 +170,7 @@ def _make_cell(row: Row, setup: Setup, seed: int, experiment: Experiment, n_trai
     decoding, vocabulary = dict(row.decoding), experiment.vocabulary
     if row.method in PLAIN:
         settings = _PLAIN[row.method]().get_params()
-        if row.method == "tf-idf":
+        if row.method == "tf-idf":  # cells are older than the words of labels
             del settings["label_words"]
         return {"method": row.method, "settings": settings, "decoding": decoding}
     path, ordering = setup.models[row.model], METHODS[row.method].ordering
