@@ -163,10 +163,13 @@ def test_data_without_labels_is_told(capfd: pytest.CaptureFixture[str]) -> None:
 def test_joined_labels_are_told_by_every_command_that_reads_labels(capfd: pytest.CaptureFixture[str]) -> None:
     rows = [{"text": one.text, "labels": [",".join([*one.labels, "x"])]} for one in sample_examples(20)]
     Path("joined.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    few = [json.loads(line)["labels"] for line in Path("few.jsonl").read_text().splitlines()]
+    Path("joined.csv").write_text("labels\n" + "".join(f'"{",".join([*labels, "x"])}"\n' for labels in few))
     for command in (
         "augment joined.jsonl -o out.jsonl",
         "inspect joined.jsonl",
         "evaluate joined.jsonl joined.jsonl",
+        "evaluate joined.csv few.jsonl",
         "prompt few.jsonl --train joined.jsonl --model any --dry-run",
     ):
         assert main(command.split()) == 0

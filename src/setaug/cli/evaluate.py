@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
         keyphrases=options.keyphrase_average if options.keyphrases else None,
         per_label=options.per_label,
     )
-    warn_of_joined(examples)
+    warn_of_joined(examples, predictions)
     if options.html:
         from setaug.reporting.evaluation import evaluation_page
 

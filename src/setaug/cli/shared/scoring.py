@@ -1,6 +1,7 @@
 """Options and readers shared by the commands that score predictions: true sets and lists of labels."""
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from setaug.terminal import tell
 
 if TYPE_CHECKING:
     from setaug.examples import Columns, Example
+    from setaug.predictions import Prediction
 
 MACRO_OVER = ("gold", "gold-or-predicted", "vocabulary")
 
@@ -64,12 +66,15 @@ def read_gold(options: argparse.Namespace, columns: "Columns") -> "list[Example]
     return examples
 
 
-def warn_of_joined(examples: "list[Example]") -> None:
-    """Warn if most labels look like several in one."""
+def warn_of_joined(*sources: "Iterable[Example | Prediction]") -> None:
+    """Warn of the first source of labels of which most look like several in one."""
     from setaug.vocabulary import joined_label
 
-    labels = dict.fromkeys(label for example in examples for label in example.labels)
-    tell(*joined_lines(joined_label(labels)))
+    for source in sources:
+        labels = dict.fromkeys(label for one in source for label in one.labels)
+        if joined := joined_label(labels):
+            tell(*joined_lines(joined))
+            return
 
 
 def read_vocabulary(path: str | None) -> list[str] | None:
