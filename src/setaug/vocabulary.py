@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
-from setaug.examples import check_labels
+from setaug.examples import Example, check_labels
 from setaug.orders.statistics import LabelStatistics
 
 JOINED = "most labels look like several labels in one"
@@ -21,12 +21,15 @@ def check_vocabulary(vocabulary: str | Sequence[str]) -> None:
         raise ValueError(f"vocabulary must be closed, open, or a list of labels, got {vocabulary!r}.")
 
 
-def known_labels(statistics: LabelStatistics, vocabulary: str | Sequence[str]) -> list[str] | None:
-    """Return the labels that may be written, most frequent first; None for an open vocabulary."""
+def known_labels(
+    statistics: LabelStatistics, vocabulary: str | Sequence[str], *, dev: Iterable[Example] = ()
+) -> list[str] | None:
+    """Return the labels that may be written, most frequent first, then those of dev data; None if any may be."""
     if vocabulary == "open":
         return None
     seen = [label for label, _ in statistics.most_common()]
-    return seen if isinstance(vocabulary, str) else list(dict.fromkeys([*seen, *vocabulary]))
+    given = [] if isinstance(vocabulary, str) else vocabulary
+    return list(dict.fromkeys([*seen, *(label for one in dev for label in one.labels), *given]))
 
 
 def joined_label(labels: Iterable[str]) -> tuple[str, str] | None:

@@ -45,7 +45,7 @@ def test_it_trains_and_says_what_it_did(folder: Path, capfd: pytest.CaptureFixtu
         f"mean F1 of the sets on the dev data: {record['chosen']['f1']:.3f}; "
         f"{record['best_f1']:.3f} before sets were tuned",
         f"{record['texts_cut_off']} texts were truncated at --max-source-length",
-        f"{n_new} labels of the dev data are not in the training data",
+        f"{n_new} labels of the dev data are not in the training data; they can be predicted, but were not trained on",
     ]
     assert output.err.startswith("run: 48 examples, 192 pairs per epoch, 2 updates in ")
 
@@ -121,7 +121,7 @@ MISTAKES = {
     "train.jsonl --model tiny-causal --method classifier": "tiny-causal is a causal model and cannot be a classifier",
     "train.jsonl --model some/model": "cannot load some/model: ",
     "train.jsonl --model some/model --method classifier": "cannot load some/model: ",
-    "train.jsonl --max-target-length 1": "no example can be trained on",
+    "train.jsonl --max-target-length 1": "no example with labels can be trained on",
     "train.jsonl --epochs 0": "epochs must be an integer of at least 1, got 0.",
     "train.jsonl --learning-rate -1": "learning_rate must be above 0",
     "train.jsonl --learning-rate nan": "learning_rate must be above 0",

@@ -117,8 +117,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocabulary",
         default="closed",
         metavar="closed|open|FILE",
-        help="labels that can be predicted: closed: the training labels; open: any text; FILE: the training labels and "
-        "those in FILE, one per line [closed]",
+        help="labels that can be predicted: closed: those of the training and dev data; open: any text; FILE: those of "
+        "the data and those in FILE, one per line [closed]",
     )
     group.add_argument(
         "--companion",
@@ -246,7 +246,7 @@ def _report(model: "SetModel", folder: Path) -> None:
         lines.append(f"mean F1 of the sets on the dev data: {f1:.3f}{written}")
     elif not model.dev_:
         lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
-        if model.training.is_paper and model.kind == "generator":
+        if model.kind == "generator" and model.mixture_ is None and model.labels_ is not None:
             lines.append("predict returns the sets that the model writes; --choose expected-f1 uses probabilities")
         elif getattr(model, "companion_", None) is not None:
             lines.append("nothing is calibrated, and the TF-IDF companion counts as much as the model")
@@ -258,7 +258,8 @@ def _report(model: "SetModel", folder: Path) -> None:
         "texts_cut_off": "texts were truncated at --max-source-length",
         "left_out_targets_too_long": "examples were skipped: their labels need more than --max-target-length tokens",
         "labels_written_alike": "labels have the same tokens as another label, so the model cannot write them",
-        "dev_labels_unseen_in_training": "labels of the dev data are not in the training data",
+        "dev_labels_unseen_in_training": "labels of the dev data are not in the training data"
+        + ("" if model.kind == "classifier" else "; they can be predicted, but were not trained on"),
     }
     lines.extend(f"{record[name]:,} {text}" for name, text in counts.items() if record.get(name))
     _say(*lines)

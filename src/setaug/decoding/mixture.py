@@ -34,19 +34,26 @@ class LabelProbabilities:
     """The probability of each known label (columns)."""
     sizes: Floats | None = None
     """The probability of each size: 0, 1, 2, ...; None if the model does not predict sizes."""
+    known: Hits | None = None
+    """Which labels (columns) the model knows; None if it knows all."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns of the labels that the model knows, as an index."""
+        return slice(None) if self.known is None else np.flatnonzero(self.known)
 
 
 def probabilities_of(model: Any, texts: Sequence[str], labels: Sequence[str]) -> LabelProbabilities:
-    """Return the predictions of a fitted model with these labels as columns; 0 for labels that it does not know."""
+    """Return the predictions of a fitted model with these labels as columns."""
     own = model.label_probabilities(texts) if hasattr(model, "label_probabilities") else None
     shares = model.predict_proba(texts) if own is None else own.labels
     places = {label: at for at, label in enumerate(labels)}
-    known = [(at, places[label]) for at, label in enumerate(model.classes_.tolist()) if label in places]
-    found = np.zeros((len(texts), len(labels)))
-    if known:
-        theirs, ours = np.array(known).T
-        found[:, ours] = shares[:, theirs]
-    return LabelProbabilities(found, None if own is None else own.sizes)
+    pairs = [(at, places[label]) for at, label in enumerate(model.classes_.tolist()) if label in places]
+    found, known = np.zeros((len(texts), len(labels))), np.zeros(len(labels), bool)
+    if pairs:
+        theirs, ours = np.array(pairs).T
+        found[:, ours], known[ours] = shares[:, theirs], True
+    return LabelProbabilities(found, None if own is None else own.sizes, None if known.all() else known)
 
 
 @dataclass(frozen=True)
@@ -165,10 +172,17 @@ class Mixture:
 
         """
         calibrations = tuple(
-            LogisticCalibration.fit(member.labels, hits, shrinkage=SHRINKAGE) if calibrate else LogisticCalibration()
-            for member in members
+            LogisticCalibration.fit(one.labels[:, one.columns], hits[:, one.columns], shrinkage=SHRINKAGE)
+            if calibrate
+            else LogisticCalibration()
+            for one in members
         )
-        weights = _fit_weights([apply(one.labels) for apply, one in zip(calibrations, members, strict=True)], hits)
+        shared = np.logical_and.reduce(
+            [np.ones(hits.shape[1], bool), *(one.known for one in members if one.known is not None)]
+        )
+        weights = _fit_weights(
+            [apply(one.labels[:, shared]) for apply, one in zip(calibrations, members, strict=True)], hits[:, shared]
+        )
         mixture = cls(weights=weights, calibrations=calibrations, rule=Rule(least=least, largest=largest))
         if calibrate:
             slope, shifts = _calibrate_mean(mixture.combine(members).labels, hits)
@@ -181,7 +195,7 @@ class Mixture:
     def combine(self, members: Sequence[LabelProbabilities]) -> LabelProbabilities:
         """Return the combined probabilities of the models."""
         calibrated = [
-            LabelProbabilities(apply(member.labels), member.sizes)
+            replace(member, labels=apply(member.labels))
             for apply, member in zip(self.calibrations, members, strict=True)
         ]
         mean = average(calibrated, self.weights)
@@ -256,9 +270,14 @@ def _fit_weights(calibrated: Sequence[Floats], hits: Hits) -> tuple[float, ...]:
 
 
 def average(members: Sequence[LabelProbabilities], weights: Sequence[float] | Floats) -> LabelProbabilities:
-    """Return the weighted mean of probabilities; for sizes, over the models that predict them."""
+    """Return the weighted mean of probabilities: of each label over the models that know it, of sizes likewise."""
     pairs = [(member, weight) for member, weight in zip(members, weights, strict=True) if weight > 0]
-    labels = sum(weight * member.labels for member, weight in pairs)
+    shares = [
+        weight * (np.ones(member.labels.shape[1]) if member.known is None else member.known) for member, weight in pairs
+    ]
+    total_share = np.sum(shares, axis=0)
+    labels = sum(share * member.labels for share, (member, _) in zip(shares, pairs, strict=True))
+    labels = labels / np.where(total_share > 0, total_share, 1.0)
     sized = [(member.sizes, weight) for member, weight in pairs if member.sizes is not None]
     if not sized:  # use the sizes of any model that predicts them
         sized = [(member.sizes, 1.0) for member in members if member.sizes is not None]

@@ -53,6 +53,8 @@ def make_model(
     base = augmenter or SetAugmenter()
     if chosen.model != "generator" and size:
         raise ValueError(f"the method {method} does not write sizes.")
+    if chosen.model != "generator" and companion:
+        raise ValueError(f"the method {method} has no companion.")
     if chosen.model == "classifier" and vocabulary != "closed":
         raise ValueError("a classifier predicts only labels of the training data, so vocabulary must be closed.")
     make: Any = _class_of(chosen.model)

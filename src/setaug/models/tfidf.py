@@ -7,7 +7,7 @@ several strengths are tried; the dev data decides between them, and on the way t
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,17 +21,19 @@ from sklearn.model_selection import KFold
 from sklearn.svm import LinearSVC
 
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import LabelProbabilities, LogisticCalibration, fit_logistic
+from setaug.decoding.mixture import LabelProbabilities, fit_logistic
 from setaug.decoding.scored import check_scored, ways_of
 from setaug.errors import DataError, ModelError, SetAugError
 from setaug.estimator import LabelScorer
 from setaug.examples import Columns, Data, LabelSets, check_labels, checked_columns, make_examples
 from setaug.metrics.indicators import hits_of, index_labels
 from setaug.models.label_words import LabelWords
-from setaug.models.words import split_words
+from setaug.models.words import WORDS, split_words
 from setaug.registry import check_choice
 from setaug.settings import Progress, check_whole
 from setaug.vocabulary import warn_of_joined
+
+Scores = NDArray[np.float64]
 
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
     "svm": lambda c: LinearSVC(C=c, random_state=0),
@@ -45,6 +47,8 @@ _ENOUGH = 1000
 """So many dev examples decide alone, without the cross-validation."""
 _SURE = 10.0
 """Score for labels on every example; negated for labels on none."""
+_SHRINKAGE = 1.0
+"""How strongly the calibration is pulled to the identity: enough to bound it on a handful of texts."""
 _SLOPES, _WEIGHTS, _SHIFTS = (0.1, 100.0), (0.0, 100.0), (-20.0, 20.0)
 """Bounds of the slope of scores, of the weight of the labels' words, which never lower a score, and of the shift."""
 
@@ -57,6 +61,37 @@ class Trial:
     c: float
     f1: float
     rule: Rule
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """The log-odds of labels: a linear function of their scores and of their words in the text."""
+
+    slope: float = 1.0
+    shift: float = 0.0
+    name_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(astuple(self)).all() or self.name_weight < 0:
+            raise ValueError(f"a calibration has the numbers {astuple(self)!r}")
+
+    @classmethod
+    def fit(cls, scores: Scores, named: Scores | None, hits: NDArray[np.bool_], *, where: Any) -> Self:
+        """Return the calibration with the highest likelihood, by the cells `where` something can be learnt."""
+        cells, is_hit = [one[where].ravel() for one in (scores, named) if one is not None], hits[where].ravel()
+        if is_hit.all() or not is_hit.any():
+            return cls()
+        bounds = [_SLOPES, _WEIGHTS, _SHIFTS] if len(cells) > 1 else [_SLOPES, _SHIFTS]
+        slope, *weights, shift = fit_logistic(cells, is_hit, _SHRINKAGE, bounds)
+        return cls(slope, shift, sum(weights))
+
+    def __call__(self, scores: Scores, named: Scores | None) -> Scores:
+        """Return the probabilities of labels."""
+        log_odds = self.slope * scores + self.shift
+        if named is not None:
+            log_odds += self.name_weight * named
+        found: Scores = expit(log_odds)
+        return found
 
 
 class TfidfClassifier(LabelScorer):
@@ -94,9 +129,10 @@ class TfidfClassifier(LabelScorer):
     trial_, trials_
         What was chosen, and all that was tried.
     rule_, calibration_
-        How a set is chosen from the probabilities, and how these are made from scores.
-    label_words_, name_weight_
-        How strongly a text has the words of each label, and the weight of that; None and 0 if they do not count.
+        How a set is chosen from the probabilities, and how these are made from scores and from the words of labels: by
+        a ``slope``, a ``shift`` and a ``name_weight``.
+    label_words_
+        How strongly a text has the words of each label; None if they do not count.
 
     Examples
     --------
@@ -174,7 +210,7 @@ class TfidfClassifier(LabelScorer):
         judges = [*examples, *given] if validates else given
         hits, sizes = hits_of(judges, places)
         self.label_words_ = LabelWords.fit(self.labels_, texts) if self.label_words else None
-        named = self.label_words_([example.text for example in judges]) if self.label_words_ else None
+        named = self._named([example.text for example in judges])
 
         self.trials_: list[Trial] = []
         for done, (name, c) in enumerate(self.candidates, 1):
@@ -184,19 +220,13 @@ class TfidfClassifier(LabelScorer):
                 parts.append(_score(unseen, weights))
             scores = np.concatenate(parts)
             is_learnt = np.abs(scores) != _SURE  # of others, such as labels in one fold only, nothing is to be learnt
-            name_weight = 0.0
-            if named is not None and is_learnt.any():
-                name_weight = _fit_name_weight(scores[is_learnt], named[is_learnt], hits[is_learnt])
-                scores = scores + name_weight * named
-            fitted = (expit(scores[is_learnt]), hits[is_learnt]) if is_learnt.any() else (expit(scores), hits)
-            calibration = LogisticCalibration.fit(*fitted)
             options: Any = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
-            rule, f1 = Rule.fit(calibration(expit(scores)), None, hits, sizes, **options)
+            calibration = _Calibration.fit(scores, named, hits, where=is_learnt if is_learnt.any() else ...)
+            rule, f1 = Rule.fit(calibration(scores, named), None, hits, sizes, **options)
             self.trials_.append(Trial(classifier=name, c=c, f1=f1, rule=rule))
             best = max(self.trials_, key=lambda trial: trial.f1)
             if best is self.trials_[-1]:
                 self.trial_, self.rule_, self.calibration_, kept = best, rule, calibration, weights
-                self.name_weight_ = name_weight
             if progress is not None:
                 progress("fitting", done, len(self.candidates))
         self.coef_, self.intercept_ = kept or _fit_labels(self.trial_.classifier, self.trial_.c, features, gold)
@@ -218,11 +248,13 @@ class TfidfClassifier(LabelScorer):
         if not texts:
             return LabelProbabilities(np.empty((0, len(self.labels_))))
         scores = _score(self.vectorizer_.transform(texts), (self.coef_, self.intercept_))
-        if self.label_words_ is not None and self.name_weight_:
-            scores += self.name_weight_ * self.label_words_(texts)
         if progress is not None:
             progress("scoring", len(texts), len(texts))
-        return LabelProbabilities(self.calibration_(expit(scores)))
+        return LabelProbabilities(self.calibration_(scores, self._named(texts)))
+
+    def _named(self, texts: Sequence[str]) -> Scores | None:
+        """Return how strongly each text has the words of each label, if they count."""
+        return None if self.label_words_ is None else self.label_words_(texts)
 
     def save(self, path: str | Path) -> None:
         """Write everything that is needed to predict into one file of safetensors, without pickle."""
@@ -231,9 +263,8 @@ class TfidfClassifier(LabelScorer):
         self._check_fitted()
         names = self.vectorizer_.get_feature_names_out().tolist()
         kept = {"params": self.get_params(), "columns": self.columns_.to_dict(), "labels": self.labels_, "terms": names}
-        kept |= {"rule": self.rule_.to_dict(), "calibration": self.calibration_.to_list()}
-        if self.label_words_ is not None:
-            kept |= {"label_words": self.label_words_.to_dict(), "name_weight": self.name_weight_}
+        kept |= {"rule": self.rule_.to_dict(), "calibration": list(astuple(self.calibration_))}
+        kept |= {"words": WORDS, "label_words": self.label_words_ and self.label_words_.to_dict()}
         tensors = {"coef": self.coef_, "intercept": self.intercept_, "idf": self.vectorizer_.idf_}
         save_file(
             {name: np.ascontiguousarray(value) for name, value in tensors.items()},
@@ -258,10 +289,11 @@ class TfidfClassifier(LabelScorer):
             model.labels_ = list(check_labels(kept["labels"], "labels"))
             model.rule_ = Rule.from_dict(kept["rule"])
             model.least_, model.largest_ = model.rule_.least, int(model.rule_.largest or len(model.labels_))
-            model.calibration_ = LogisticCalibration.from_list(kept["calibration"])
+            model.calibration_ = _Calibration(*map(float, kept["calibration"]))
+            if kept.get("words") != WORDS:
+                raise ValueError("it splits texts into words in another way than this version; train it again")
             words = kept.get("label_words")
             model.label_words_ = None if words is None else LabelWords.from_dict(words, model.labels_)
-            model.name_weight_ = float(kept.get("name_weight", 0.0))
             terms = check_labels(kept["terms"], "terms")
             model.vectorizer_ = _make_vectorizer(model.ngrams, vocabulary={term: at for at, term in enumerate(terms)})
             model.vectorizer_.idf_ = tensors["idf"]
@@ -276,7 +308,7 @@ class TfidfClassifier(LabelScorer):
         return model
 
 
-Weights = tuple[NDArray[np.float32], NDArray[np.float64]]
+Weights = tuple[NDArray[np.float32], Scores]
 """A row of weights for each label, and the intercepts."""
 
 
@@ -294,14 +326,6 @@ def _make_vectorizer(ngrams: int, **options: Any) -> Any:
     return TfidfVectorizer(ngram_range=(1, ngrams), sublinear_tf=True, strip_accents="unicode", **split, **options)
 
 
-def _fit_name_weight(scores: NDArray[np.float64], named: NDArray[np.float64], hits: NDArray[np.bool_]) -> float:
-    """Return the weight of the labels' words, in units of the scores, with the highest likelihood."""
-    if hits.all() or not hits.any():
-        return 0.0
-    slope, weight, _ = fit_logistic([scores, named], hits, 1.0, [_SLOPES, _WEIGHTS, _SHIFTS])
-    return weight / slope
-
-
 def _fit_labels(name: str, c: float, features: Any, gold: NDArray[np.bool_]) -> Weights:
     coef = np.zeros((gold.shape[1], features.shape[1]), np.float32)
     intercept = np.where(gold.all(axis=0), _SURE, -_SURE)
@@ -315,9 +339,9 @@ def _fit_labels(name: str, c: float, features: Any, gold: NDArray[np.bool_]) -> 
     return coef, intercept
 
 
-def _score(features: Any, weights: Weights) -> NDArray[np.float64]:
+def _score(features: Any, weights: Weights) -> Scores:
     coef, intercept = weights
-    found: NDArray[np.float64] = features @ coef.T + intercept
+    found: Scores = features @ coef.T + intercept
     return found
 
 
@@ -335,9 +359,7 @@ def _fold(texts: Sequence[str], folds: int) -> list[Fold]:
     return [(np.flatnonzero(~np.isin(groups, out)), np.flatnonzero(np.isin(groups, out))) for _, out in splits]
 
 
-def _out_of_fold(
-    name: str, c: float, features: Any, gold: NDArray[np.bool_], folds: Sequence[Fold]
-) -> NDArray[np.float64]:
+def _out_of_fold(name: str, c: float, features: Any, gold: NDArray[np.bool_], folds: Sequence[Fold]) -> Scores:
     """Return out-of-fold scores."""
     scores = np.empty(gold.shape)
     for seen, held_out in folds:

@@ -1,12 +1,17 @@
-"""The words of a text, in any script."""
+"""The words of a text, in scripts with spaces between words and without."""
 
 import re
 from itertools import pairwise
 
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+WORDS = 1
+"""The version of `split_words`: a model only knows the words of the version that it was trained with."""
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u0900-\u0963\u0966-\u0dff"
+)
 """Vowel signs and accents, which ``\\w`` leaves out; with them the words of Hindi or Tamil stay whole."""
 _UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u0e00-\u0eff\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17db-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 """Characters of scripts that do not put spaces between words; the last line is Chinese and Japanese."""

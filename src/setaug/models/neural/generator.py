@@ -55,8 +55,8 @@ class SetGenerator(SetModel):
     one_order
         Whether to train on one random order per example, repeated (the paper's seq2seq baseline).
     vocabulary
-        ``closed``: only the labels of the training data; ``open``: any text can be a label; or a list of further
-        labels.
+        ``closed``: only the labels of the training and dev data; ``open``: any text can be a label; or a list of
+        further labels.
     training, decoding
         How to train, and how to get sets from the trained model.
     companion
@@ -108,6 +108,8 @@ class SetGenerator(SetModel):
     def _check(self) -> None:
         self.augmenter.check()
         check_vocabulary(self.vocabulary)
+        if self.companion and self.vocabulary == "open":
+            raise ValueError("a companion needs known labels, so vocabulary cannot be open.")
         if self.one_order and self.training.fresh_orders:
             raise ValueError("fresh_orders requires sampled orders, but this method repeats a single order.")
         if self.training.objective in CONSTRAINED and self.vocabulary == "open":
@@ -133,13 +135,13 @@ class SetGenerator(SetModel):
         self.calibration_: Calibration | None = None
         self.mixture_: Mixture | None = None
         self.companion_: TfidfClassifier | None = None
-        labels = known_labels(self.statistics_, self.vocabulary)
+        labels = known_labels(self.statistics_, self.vocabulary, dev=dev)
         writer = new_writer(self.model, examples, labels=labels, **self._written)
         self.network_, data, counts = set_targets(writer, examples, self.write_targets, self.training)
         self.largest_ = self.network_.largest
         record = counts | fit_writer(self.network_, data, self.training, train)
         self.network_ = self.network_.merged()
-        asks = self.decoding.choose != "written" and (dev or not self.training.is_paper)
+        asks = self.decoding.choose != "written" and (dev or self.companion or not self.training.is_paper)
         if asks and self.network_.can_sum(self.decoding):
             record |= self._fit_mixture(examples, dev)
         return record
@@ -151,8 +153,8 @@ class SetGenerator(SetModel):
         """
         judges = draw_judges(dev, at_most=MAX_JUDGES)
         self.companion_ = None
-        if self.companion is not False:
-            self.companion_ = fit_companion(examples, judges, at_any_cost=self.companion is True)
+        if self.companion is None or self.companion:
+            self.companion_ = fit_companion(examples, judges, at_any_cost=bool(self.companion))
         record: dict[str, Any] = {"too_large_for_companion": self.companion is None and self.companion_ is None}
         if dev:
             record["chosen"] = self._tune(judges)

@@ -3,8 +3,8 @@
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import blake2b
@@ -142,7 +142,8 @@ class SetModel(SetEstimator):
                 by_main(lambda: stack.enter_context(locked_run(root)))
             root, is_done = by_main(lambda: _begin(root, settings, resume=resume))
             if is_done:
-                return self._load(root, read_card(root))
+                with _explaining(root):
+                    return self._load(root, read_card(root))
             try:
                 self._train(examples, dev_examples, folder=root, resume=resume, progress=told, report_to=trackers)
             except BaseException:
@@ -288,13 +289,8 @@ class SetModel(SetEstimator):
         """Read a model whose ``setaug.json`` has been read."""
         if card["kind"] != cls.kind:
             raise ModelError(f"{folder} is a model of type {card['kind']!r}, not {cls.kind!r}.")
-        try:
-            with quiet():
-                return cls._from_settings(card["settings"])._load(Path(folder), card)
-        except (ModelError, FileError, MissingExtraError):
-            raise
-        except Exception as error:  # whatever the values of somebody else's settings lead to
-            raise ModelError(f"{folder} is not a valid setaug model ({type(error).__name__}: {error}).") from None
+        with quiet(), _explaining(folder):
+            return cls._from_settings(card["settings"])._load(Path(folder), card)
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any]) -> Self:
@@ -317,6 +313,17 @@ class SetModel(SetEstimator):
     @abstractmethod
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
         """Read ``network_`` and what `_learnt` returned."""
+
+
+@contextmanager
+def _explaining(folder: str | Path) -> Iterator[None]:
+    """Raise `ModelError` for whatever the values of somebody else's folder lead to."""
+    try:
+        yield
+    except (ModelError, FileError, MissingExtraError):
+        raise
+    except Exception as error:
+        raise ModelError(f"{folder} is not a valid setaug model ({type(error).__name__}: {error}).") from None
 
 
 def _run_trainer(*args: Any, **options: Any) -> dict[str, Any]:

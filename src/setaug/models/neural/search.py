@@ -104,9 +104,10 @@ class SetSearch(SetModel):
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         self.mixture_: Mixture | None = None
         self.mean_size_ = mean(len(example.labels) for example in examples if example.labels)
-        labels = known_labels(self.statistics_, self.vocabulary)
+        labels = known_labels(self.statistics_, self.vocabulary, dev=dev)
         writer = new_writer(self.model, examples, labels=labels, **self._written)
         self.network_, data, counts = set_targets(writer, examples, self.write_targets, self.training)
+        self.largest_ = self.network_.largest
         record = counts | fit_writer(self.network_, data, self.training, train)
         self.network_ = self.network_.merged()
         if dev and self.choose != "written" and self._can_sum(self._decoding()):
@@ -210,6 +211,8 @@ class SetSearch(SetModel):
         return {"max_label_tokens": tokens, "mean_size": self.mean_size_, "mixture": mixture}
 
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
+        if "mean_size" not in card:
+            raise ValueError("an earlier version trained it; train it again")
         self.network_, self.mean_size_ = load_writer(folder, card, **self._written), float(card["mean_size"])
         mixture = card.get("mixture")
         self.mixture_ = None if mixture is None else Mixture.from_dict(mixture, n_labels=len(self.labels_ or ()))

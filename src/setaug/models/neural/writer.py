@@ -358,7 +358,7 @@ def make_training_set(
     write: Callable[[Sequence[Example], int], list[list[str]]],
     settings: TrainingSettings,
 ) -> tuple[TrainingSet, list[Example], dict[str, int]]:
-    """Tokenize examples; leave out those that cannot be trained on, return the others, and count both.
+    """Tokenize examples; return those that can be trained on, as targets and as they are, and counts.
 
     Parameters
     ----------
@@ -371,8 +371,10 @@ def make_training_set(
     limit = settings.lengths["max_target_length"]
     fits = [max(map(len, each), default=0) <= limit for each in first]
     kept = [at for at, does_fit in enumerate(fits) if does_fit]
-    if not kept:
-        raise DataError(f"no example can be trained on: all targets need more than max_target_length = {limit} tokens.")
+    if not any(examples[at].labels for at in kept):
+        raise DataError(
+            f"no example with labels can be trained on: all targets need more than max_target_length = {limit} tokens."
+        )
     counted = {
         "n_pairs_per_epoch": sum(len(first[at]) for at in kept),
         "texts_cut_off": n_cut,
