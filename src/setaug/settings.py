@@ -357,8 +357,8 @@ class Decoding:
     samples
         Sample this many sets per text, and return a probability for each label.
     choose
-        How to choose the set. The best rule is determined on the dev data in training; with samples, ``best``
-        and ``written`` are ``expected-f1``.
+        How to choose the set. ``best`` is ``expected-f1``, unless another rule was clearly better on the dev data in
+        training; with samples, ``best`` and ``written`` are ``expected-f1``.
     threshold
         Minimum probability of a label, for ``threshold``; by default the best on the dev data, 0.5 for samples.
     k

@@ -1,5 +1,7 @@
 """Mixtures of models: calibration and weights by likelihood, and how little dev data changes them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -52,6 +54,25 @@ def test_calibration_of_few_or_separated_examples_is_finite_and_rising(hits):
 def test_calibration_of_scores_that_mislead_is_the_identity():
     hits, (member,) = world(200, noise=[0.1])
     assert LogisticCalibration.fit(1 - member.labels, hits) == LogisticCalibration()
+
+
+def test_a_label_that_one_model_does_not_know_has_the_probability_of_the_others():
+    hits, (one, other) = world(100, noise=[0.3, 0.3])
+    known = np.arange(hits.shape[1]) != 3
+    other = replace(other, labels=np.where(known, other.labels, 0.0), known=known)
+    found = Mixture.equal(2).combine([one, other]).labels
+    assert found[:, 3] == pytest.approx(one.labels[:, 3])
+    assert found[:, 0] == pytest.approx((one.labels[:, 0] + other.labels[:, 0]) / 2)
+    # What it does not know is not held against it: calibrations and weights are those without the label.
+    tuned, _ = fit([one, other], hits, calibrate=False)
+    without = [LabelProbabilities(member.labels[:, known]) for member in (one, other)]
+    assert tuned.weights == pytest.approx(fit(without, hits[:, known], calibrate=False)[0].weights)
+    calibrated = [
+        fit(members, hits)[0].calibrations[1] for members in ([one, other], [one, replace(other, known=None)])
+    ]
+    assert calibrated[0] != calibrated[1]
+    nobody = replace(one, known=np.zeros(hits.shape[1], bool))
+    assert not Mixture.equal(2).combine([nobody, nobody]).labels.any()
 
 
 def test_weights_follow_what_the_models_know():

@@ -1,5 +1,6 @@
 """The words of labels in texts: what they add, what they need, and what the classifier gains."""
 
+import json
 from math import log
 
 import numpy as np
@@ -112,8 +113,28 @@ def test_a_file_whose_words_do_not_fit_its_labels_is_refused(tmp_path, monkeypat
             TfidfClassifier.load(tmp_path / "model")
 
 
-def test_a_file_from_before_there_were_label_words_predicts_without_them(tmp_path, monkeypatch):
-    model = TfidfClassifier(candidates=ONE, label_words=False).fit(EXAMPLES)
-    monkeypatch.setattr(model, "get_params", lambda deep=True: {"candidates": ONE})
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"words": None}, "splits texts into words in another way than this version; train it again"),
+        ({"label_words": []}, "the frequencies of words must be an object"),
+        ({"calibration": [1.0, 0.0, float("nan")]}, "a calibration has the numbers"),
+        ({"calibration": [1.0, 0.0, -1.0]}, "a calibration has the numbers"),
+    ],
+)
+def test_files_of_other_versions_and_damaged_ones_are_refused(changes, message, tmp_path, monkeypatch):
+    model = TfidfClassifier(candidates=ONE).fit(EXAMPLES)
+    dumps = json.dumps
+    monkeypatch.setattr(json, "dumps", lambda kept: dumps({**kept, **changes}))
     model.save(tmp_path / "model")
-    assert TfidfClassifier.load(tmp_path / "model").predict(DEV) == model.predict(DEV)
+    with pytest.raises(ModelError, match=message):
+        TfidfClassifier.load(tmp_path / "model")
+
+
+def test_labels_that_texts_name_for_sure_are_not_capped():
+    """Scores of 40 and more have been cut off at 14 on the way to probabilities, which made strong ones alike."""
+    model = TfidfClassifier(candidates=(("logistic", 3.0),)).fit(named(200))
+    found = model.predict_proba(named(60, start=1000))
+    cells = found > 0.5
+    assert cells.any()
+    assert len(np.unique(found[cells].round(9))) > 0.5 * cells.sum()

@@ -12,7 +12,7 @@ from setaug.augmenter import SetAugmenter
 from setaug.decoding.mixture import probabilities_of
 from setaug.errors import DataError, ModelError
 from setaug.examples import Example
-from setaug.models import SetGenerator, TrainingSettings, load_model
+from setaug.models import SetGenerator, SetSearch, TrainingSettings, load_model, make_model
 from setaug.models.companion import fit_companion
 from setaug.models.neural.writer import DRAWS
 from setaug.models.tfidf import TfidfClassifier
@@ -235,9 +235,43 @@ def test_a_companion_that_is_asked_for_is_fitted_however_large_the_data_is(monke
     assert fitted == {None: (False, True), True: (True, False)}
 
 
-def test_a_set_that_is_left_out_does_not_set_the_largest_size(tmp_path):
-    giant = Example("one text", [f"label {n}" for n in range(400)])
-    model = SetGenerator("tiny", training=SHORT).fit([*EXAMPLES[:40], giant], dev=DEV, folder=tmp_path)
+def test_a_companion_that_is_asked_for_is_fitted_with_the_papers_recipe_too():
+    training = replace(SHORT, recipe="paper", learning_rate=1e-3)
+    fitted = [SetGenerator("tiny", training=training, companion=asked).fit(EXAMPLES[:40]) for asked in (None, True)]
+    assert [model.companion_ is not None for model in fitted] == [False, True]
+
+
+def test_a_companion_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="a companion needs known labels, so vocabulary cannot be open"):
+        SetGenerator("tiny", vocabulary="open", companion=True).fit(EXAMPLES)
+    with pytest.raises(ValueError, match="the method set-search has no companion"):
+        make_model("set-search", "tiny", companion=True)
+
+
+@pytest.mark.parametrize("kind", [SetGenerator, SetSearch])
+def test_a_label_that_only_the_dev_data_has_is_known(kind, tmp_path):
+    dev = [*DEV[:20], Example("Something new.", ["brand new", *DEV[0].labels])]
+    model = kind("tiny", training=SHORT).fit(EXAMPLES[:40], dev=dev, folder=tmp_path)
+    at = model.classes_.tolist().index("brand new")
+    assert (model.predict_proba(TEXTS)[:, at] > 0).all()
+    assert model.record_["dev_labels_unseen_in_training"] >= 1
+    loaded = load_model(tmp_path)
+    assert loaded.labels_ == model.labels_
+    assert loaded.predict_proba(TEXTS) == pytest.approx(model.predict_proba(TEXTS), abs=1e-6)
+    if kind is SetGenerator:  # the companion does not know it, and does not count for it
+        assert "brand new" not in model.companion_.labels_
+        own = model.network_.probabilities(TEXTS, model.decoding, n_each=DRAWS)
+        alone = replace(model.mixture_, weights=(1.0, 0.0)).combine(
+            [own, probabilities_of(model.companion_, TEXTS, model.classes_.tolist())]
+        )
+        assert model.predict_proba(TEXTS)[:, at] == pytest.approx(alone.labels[:, at])
+
+
+@pytest.mark.parametrize("kind", [SetGenerator, SetSearch])
+def test_a_set_that_is_left_out_does_not_set_the_largest_size(kind, tmp_path):
+    long = "".join(chr(0x4E00 + 7 * at) for at in range(300))  # each label of set search is a target of its own
+    giant = Example("one text", [*(f"label {n}" for n in range(400)), long])
+    model = kind("tiny", training=SHORT).fit([*EXAMPLES[:40], giant], dev=DEV, folder=tmp_path)
     most = max(len(example.labels) for example in EXAMPLES[:40])
     assert model.record_["left_out_targets_too_long"] == 1
     loaded = load_model(tmp_path)

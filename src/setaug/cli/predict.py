@@ -1,8 +1,8 @@
 """Predict the label set of each text with a trained model.
 
 The output is a set by construction: no duplicate or unknown labels. By default, the set is chosen from label
-probabilities (of the model, and of its companion if it has one) by the rule that was best on the dev data; --choose
-written returns the set that the model generates.
+probabilities (of the model, and of its companion if it has one): that with the highest expected F1, or by another rule
+that was clearly better on the dev data; --choose written returns the set that the model generates.
 
 Rows are streamed. To resume an interrupted run, run the same command again.
 """

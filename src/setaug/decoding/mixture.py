@@ -1,4 +1,4 @@
-"""Several models as one: their calibrated label probabilities, weighted on dev data, and the rule that chooses sets."""
+"""Several models as one: the weighted mean of their label probabilities, and the rule that chooses sets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
