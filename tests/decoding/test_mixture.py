@@ -75,6 +75,20 @@ def test_a_label_that_one_model_does_not_know_has_the_probability_of_the_others(
     assert not Mixture.equal(2).combine([nobody, nobody]).labels.any()
 
 
+def test_new_labels_do_not_seem_more_frequent_because_dev_data_have_all_of_them():
+    rng = np.random.default_rng(0)
+    rates = np.full(400, 0.004)  # rare labels, each known only if one of the dev texts has it
+    hits = rng.random((150, 400)) < rates
+    known = hits.any(axis=0)
+    hits, new = hits[:, known], np.ones(known.sum(), bool)
+    member = LabelProbabilities(np.clip(rates[known] * rng.lognormal(0, 0.1, hits.shape), 0, 1))
+    means = {}
+    for name, which in {"naive": None, "hidden": new}.items():
+        tuned, _ = Mixture.fit([member], hits, hits.sum(axis=1), new=which)
+        means[name] = tuned.combine([member]).labels.mean()
+    assert means["naive"] > 0.007 > means["hidden"] > 0.002
+
+
 def test_weights_follow_what_the_models_know():
     hits, members = world(400, noise=[0.3, 3.0])
     better, _ = fit(members, hits)

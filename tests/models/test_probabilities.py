@@ -254,7 +254,9 @@ def test_a_label_that_only_the_dev_data_has_is_known(kind, tmp_path):
     model = kind("tiny", training=SHORT).fit(EXAMPLES[:40], dev=dev, folder=tmp_path)
     at = model.classes_.tolist().index("brand new")
     assert (model.predict_proba(TEXTS)[:, at] > 0).all()
-    assert model.record_["dev_labels_unseen_in_training"] >= 1
+    assert model.record_["dev_labels_unseen_in_training"] == sum(model._are_new(model.classes_.tolist())) >= 1
+    given = kind("tiny", training=SHORT, vocabulary=["brand new"]).fit(EXAMPLES[:40], dev=dev)
+    assert not given._are_new(["brand new"]).any()
     loaded = load_model(tmp_path)
     assert loaded.labels_ == model.labels_
     assert loaded.predict_proba(TEXTS) == pytest.approx(model.predict_proba(TEXTS), abs=1e-6)

@@ -155,6 +155,7 @@ class Mixture:
         largest: int | None = None,
         ways: Sequence[str] = tuple(WAYS),
         calibrate: bool = True,
+        new: Hits | None = None,
     ) -> tuple["Mixture", float]:
         """Tune a mixture on dev data; return it, and the mean F1 of its sets.
 
@@ -169,8 +170,15 @@ class Mixture:
             Which labels each example has, and how many (they may have labels without a column).
         calibrate
             Whether probabilities are calibrated, those of each model and their mean.
+        new
+            Which labels (columns) are known only because some of these examples have them. An example that alone has
+            such a label is tuned with as if the label were unknown; else new labels seem more frequent than they are.
 
         """
+        if new is not None:
+            own = hits & new & (hits.sum(axis=0) == 1)
+            members = [replace(one, labels=np.where(own, 0.0, one.labels)) for one in members]
+            hits = hits & ~own
         calibrations = tuple(
             LogisticCalibration.fit(one.labels[:, one.columns], hits[:, one.columns], shrinkage=SHRINKAGE)
             if calibrate

@@ -80,7 +80,7 @@ def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:
         "The dev data selected the checkpoint and how sets are chosen, so this is no test score.",
         _table(scores),
         "## Labels",
-        "The labels of the training data, most frequent first"
+        "The known labels, those that are most frequent in the training data first"
         + (f" ({more:,} more are in statistics.json):" if more else ":"),
         "\n".join(["| label | examples |", "|---|---:|", *labels]),
         "## Settings",

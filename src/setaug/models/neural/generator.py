@@ -200,7 +200,7 @@ class SetGenerator(SetModel):
         own = self.network_.probabilities(texts, self.decoding, n_each=DRAWS)
         hits, n_true = hits_of(judges, known)
         how: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "calibrate": calibrate}
-        how["ways"] = ways_of(self.decoding.choose)
+        how |= {"ways": ways_of(self.decoding.choose), "new": self._are_new(known)}
         self.mixture_, f1 = Mixture.fit([own], hits, n_true, **how)
         chosen = {"f1": f1, "f1_alone": f1}
         if companion and self.companion_ is not None:

@@ -13,7 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Self, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from setaug.augmenter import SetAugmenter
 from setaug.errors import DataError, FileError, MissingExtraError, ModelError
@@ -190,6 +192,12 @@ class SetModel(SetEstimator):
             "seconds": round(time.monotonic() - began, 1),
             "versions": versions(),
         }
+
+    def _are_new(self, known: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which of the known labels only the dev data has."""
+        given = getattr(self, "vocabulary", "closed")
+        others = set(self.statistics_.labels).union(() if isinstance(given, str) else given)
+        return np.array([label not in others for label in known], bool)
 
     def _complete(self, n_examples: int, *, has_dev: bool) -> TrainingSettings:
         """Return the training settings with what depends on the model and the number of examples."""

@@ -41,8 +41,8 @@ class SetSearch(SetModel):
     codec
         How a label is written; sizes are not.
     vocabulary
-        ``closed``: only the labels of the training data; ``open``: any text can be a label; or a list of further
-        labels.
+        ``closed``: only the labels of the training and dev data; ``open``: any text can be a label; or a list of
+        further labels.
     constrained
         Whether only known labels are found.
     choose
@@ -113,9 +113,10 @@ class SetSearch(SetModel):
         if dev and self.choose != "written" and self._can_sum(self._decoding()):
             judges = draw_judges(dev, at_most=MAX_JUDGES)
             found = self._probabilities([example.text for example in judges], self._decoding(), None)
-            hits, n_true = hits_of(judges, list(self.classes_))
+            known = list(self.classes_)
+            hits, n_true = hits_of(judges, known)
             options: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
-            self.mixture_, f1 = Mixture.fit([found], hits, n_true, **options)
+            self.mixture_, f1 = Mixture.fit([found], hits, n_true, new=self._are_new(known), **options)
             record["chosen"] = {"f1": f1, "n_dev": len(judges)}
         return record
 
