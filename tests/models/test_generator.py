@@ -143,7 +143,7 @@ def test_sizes_can_be_asked_for(writer, changes, allowed):
 
 
 def test_what_cannot_be_asked_for_is_refused(generator):
-    with pytest.raises(ValueError, match="there are only 40 labels, too few for a set of 99"):
+    with pytest.raises(ValueError, match="there are only 41 labels, too few for a set of 99"):
         generator.predict(TEXTS, size_is=99)
     with pytest.raises(TypeError, match="a model that writes sets takes no rule, wish"):
         generator.predict(TEXTS, rule="top-k", wish=1)
