@@ -7,6 +7,7 @@ this is repeated with other parts. F1 is the mean over the sets, macro F that ov
 """
 
 import argparse
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -38,9 +39,7 @@ def tuned_by_f1(members: Members, hits: Hits, sizes: Any, *, largest: int) -> An
     calibrations = [LogisticCalibration.fit(one.labels, hits) for one in members]
 
     def mean(others: Members, weight: float) -> LabelProbabilities:
-        parts = [
-            LabelProbabilities(apply(one.labels), one.sizes) for apply, one in zip(calibrations, others, strict=True)
-        ]
+        parts = [replace(one, labels=apply(one.labels)) for apply, one in zip(calibrations, others, strict=True)]
         return average(parts, (weight, 1 - weight))
 
     def score(weight: float) -> float:
@@ -105,7 +104,9 @@ def main() -> None:
 
 
 def _rows(members: Members, rows: Any) -> Members:
-    return [LabelProbabilities(one.labels[rows], None if one.sizes is None else one.sizes[rows]) for one in members]
+    return [
+        replace(one, labels=one.labels[rows], sizes=None if one.sizes is None else one.sizes[rows]) for one in members
+    ]
 
 
 if __name__ == "__main__":
