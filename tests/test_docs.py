@@ -129,6 +129,7 @@ DEFAULTS = {
     "`setaug train`, `setaug predict`": "setaug train, setaug predict",
     "seq2seq as text (the paper's baseline)": "seq2seq",
     "seq2seq with the constraint": "seq2seq, constrained",
+    "seq2seq with all of `setaug predict`: calibration, TF-IDF, expected F1": "seq2seq, setaug predict",
     "set search, with calibration and expected F1": "set search",
     "a classifier on an encoder (MiniLM, 22M weights)": "classifier, encoder",
     "TF-IDF, linear classifier with the words of labels (`TfidfClassifier`)": "TF-IDF, linear, and the words of labels",
