@@ -223,6 +223,9 @@ class TrainingSettings:
         Recompute activations in the backward pass instead of storing them: less memory, more time.
     lora_rank
         Train LoRA adapters of this rank instead of all weights; they are merged at the end.
+    label_head
+        Train a head on the encoder that scores each label, and combine it with what the decoder writes; by default
+        with the default recipe, for encoder-decoders with a closed vocabulary of at most 5,000 labels.
     held_out
         Fraction of the training data to hold out as dev data if none is given; by default 0.1 if there are at least
         100 examples; 0: none.
@@ -252,6 +255,7 @@ class TrainingSettings:
     weights: str = field(default="float32", metadata={"choices": WEIGHTS})
     gradient_checkpointing: bool = False
     lora_rank: int | None = None
+    label_head: bool | None = None
     held_out: float | None = None
     patience: int | None = None
     checkpoint_every: int | None = None

@@ -74,7 +74,7 @@ def test_dev_data_choose_and_a_folder_keeps_what_they_chose(chooser, tmp_path):
     chosen = chooser.record_["chosen"]
     assert chosen["n_dev"] == len(DEV)
     assert chooser.companion_ is not None, chosen  # a model of one epoch knows nothing
-    assert chosen["f1_with_companion"] > chosen["f1_alone"]
+    assert chosen["f1"] > chosen["f1_alone"]["decoder"]
     assert sum(chooser.mixture_.weights) == pytest.approx(1)
     found = chooser.predict(DEV)
     chooser.save_pretrained(tmp_path / "run")
@@ -112,11 +112,12 @@ def test_what_has_no_probabilities_is_refused_or_written(chooser):
     assert all(one.generation for one in chooser.predict(TEXTS, constrained=False))
 
 
-def test_without_a_companion_the_model_is_alone():
-    model = SetGenerator("tiny", training=SHORT, companion=False).fit(EXAMPLES[:40], dev=DEV, progress=False)
-    assert model.companion_ is None
+def test_without_a_companion_and_a_label_head_the_model_is_alone():
+    training = replace(SHORT, label_head=False)
+    model = SetGenerator("tiny", training=training, companion=False).fit(EXAMPLES[:40], dev=DEV, progress=False)
+    assert model.companion_ is model.network_.head is None
     assert model.mixture_.weights == (1.0,)
-    assert "f1_with_companion" not in model.record_["chosen"]
+    assert model.record_["chosen"]["members"] == ["decoder"]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_without_a_companion_the_model_is_alone():
         lambda card: card["mixture"].update(weights=[1.0]),
         lambda card: card["mixture"].update(weights=["a", "b"]),
         lambda card: card["mixture"]["rule"].update(way="vote"),
-        lambda card: card.update(companion=False),
+        lambda card: card.update(members=["decoder"]),
     ],
 )
 def test_a_damaged_mixture_is_refused(chooser, tmp_path, damage):
@@ -170,9 +171,9 @@ def test_large_data_has_a_companion_without_a_choice_or_none(monkeypatch):
 
 
 def test_a_model_is_tuned_again_with_or_without_its_parts(chooser, tmp_path):
-    alone = copy(chooser).tune(DEV, companion=False)
+    alone = copy(chooser).tune(DEV, members=["decoder"])
     assert len(alone.mixture_.weights) == 1
-    assert "f1_with_companion" not in alone.record_["chosen"]
+    assert alone.record_["chosen"].keys() >= {"f1", "f1_alone"}
     assert alone.predict_proba(TEXTS) != pytest.approx(chooser.predict_proba(TEXTS))
     alone.save_pretrained(tmp_path / "alone")
     assert load_model(tmp_path / "alone").predict(DEV) == alone.predict(DEV)
@@ -181,7 +182,7 @@ def test_a_model_is_tuned_again_with_or_without_its_parts(chooser, tmp_path):
     again = copy(alone).tune([example.text for example in DEV], [example.labels for example in DEV])
     assert again.mixture_.weights == pytest.approx(chooser.mixture_.weights)
     assert again.mixture_.rule.way == chooser.mixture_.rule.way
-    assert len(chooser.mixture_.weights) == 2  # the copies left it as it was
+    assert len(chooser.mixture_.weights) == len(chooser.members_) > 1  # the copies left it as it was
 
 
 def test_what_cannot_be_tuned_is_refused(chooser):
@@ -204,12 +205,13 @@ def test_without_dev_data_sets_may_be_empty_if_those_in_training_are(tmp_path):
     assert model.tune(EXAMPLES[:20]).mixture_.rule.least == 0
 
 
-def test_without_dev_data_the_model_and_its_companion_have_equal_weights(tmp_path):
+def test_without_dev_data_all_members_have_equal_weights(tmp_path):
     model = SetGenerator("tiny", training=SHORT).fit(EXAMPLES[:40], folder=tmp_path)
-    assert (model.mixture_.weights, model.mixture_.rule.way) == ((0.5, 0.5), "expected-f1")
+    assert (model.mixture_.weights, model.mixture_.rule.way) == ((1 / 3, 1 / 3, 1 / 3), "expected-f1")
     own = model.network_.probabilities(TEXTS, model.decoding, n_each=DRAWS).labels
+    head = model.network_.head_probabilities(TEXTS, 32).labels
     theirs = probabilities_of(model.companion_, TEXTS, list(model.classes_)).labels
-    assert np.allclose(model.predict_proba(TEXTS), (own + theirs) / 2, atol=1e-6)
+    assert np.allclose(model.predict_proba(TEXTS), (own + head + theirs) / 3, atol=1e-6)
     found = model.predict(TEXTS)
     assert all(one.probabilities and one.labels for one in found)
     assert load_model(tmp_path).predict(TEXTS) == found
@@ -260,12 +262,10 @@ def test_a_label_that_only_the_dev_data_has_is_known(kind, tmp_path):
     loaded = load_model(tmp_path)
     assert loaded.labels_ == model.labels_
     assert loaded.predict_proba(TEXTS) == pytest.approx(model.predict_proba(TEXTS), abs=1e-6)
-    if kind is SetGenerator:  # the companion does not know it, and does not count for it
-        assert "brand new" not in model.companion_.labels_
-        own = model.network_.probabilities(TEXTS, model.decoding, n_each=DRAWS)
-        alone = replace(model.mixture_, weights=(1.0, 0.0)).combine(
-            [own, probabilities_of(model.companion_, TEXTS, model.classes_.tolist())]
-        )
+    if kind is SetGenerator:  # the others do not know it, and do not count for it
+        assert "brand new" not in model.companion_.labels_ + model.network_.head.labels
+        members = [model._of_member(name, TEXTS, model.decoding) for name in model.members_]
+        alone = replace(model.mixture_, weights=(1.0, 0.0, 0.0)).combine(members)
         assert model.predict_proba(TEXTS)[:, at] == pytest.approx(alone.labels[:, at])
 
 

@@ -12,7 +12,7 @@ from setaug.models import TrainingSettings, make_model
 from setaug.models.neural.generator import one_order, orders
 from setaug.models.neural.layouts import make_layout
 from setaug.models.neural.scratch import scratch_generator, train_tokenizer
-from setaug.models.neural.writer import count_written_alike, make_training_set
+from setaug.models.neural.writer import Writer, count_written_alike, make_training_set
 from tests.conftest import EXAMPLES
 
 AUGMENTER = SetAugmenter(n_orders=3, random_state=5).fit(EXAMPLES)
@@ -77,8 +77,9 @@ def training_set(examples, **settings):
     augmenter = SetAugmenter(n_orders=1).fit(examples)
     training = TrainingSettings(**settings)
     layout = make_layout(MODEL, TOKENIZER, around_text=("", ""), **training.lengths)
+    writer = Writer(layout, augmenter.codec, None, largest=0, max_label_tokens=0)
     return make_training_set(
-        layout, examples, write=lambda kept, epoch: orders(augmenter, kept, epoch), settings=training
+        writer, examples, write=lambda kept, epoch: orders(augmenter, kept, epoch), settings=training
     )
 
 

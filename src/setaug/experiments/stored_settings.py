@@ -32,7 +32,7 @@ _ALWAYS = (
     "checkpoint_every",
     "seed",
 )
-_UNUSED: dict[str, Any] = {"recipe": "paper"}
+_UNUSED: dict[str, Any] = {"recipe": "paper", "label_head": False}
 """Values of younger settings with which training is what it was without them, where those are not the defaults."""
 _OLD_CHOICES = {"vote": "threshold"}
 """Ways by the names that cells keep."""
@@ -49,6 +49,8 @@ def paper_settings(**changes: Any) -> TrainingSettings:
 
 def row_settings(row: Mapping[str, Any], paper: Mapping[str, Any], common: Mapping[str, Any]) -> TrainingSettings:
     """Return the settings of a row: by default the paper's, with what all rows have in common.
+
+    A row has a label head only if it says so, since cells are older than label heads.
 
     Parameters
     ----------
@@ -68,7 +70,7 @@ def row_settings(row: Mapping[str, Any], paper: Mapping[str, Any], common: Mappi
 
     """
     if row.get("recipe") == "default":
-        return TrainingSettings(**{**common, **row})
+        return TrainingSettings(**{"label_head": False, **common, **row})
     return paper_settings(**{**paper, **common, **row})
 
 

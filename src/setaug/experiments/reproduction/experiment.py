@@ -40,7 +40,7 @@ LANGUAGE_MODEL = "language-model"
 MODELS = ("encoder-decoder", "encoder", LANGUAGE_MODEL)
 PLAIN = ("tf-idf", "tf-idf-label-words", "most-frequent")
 """The baselines without a pretrained model and without a seed."""
-PARTS = ("companion", "calibration")
+PARTS = ("decoder", "companion", "calibration")
 """What can be left out when a set is chosen from probabilities."""
 PICTURES = ("orders", "updates")
 """What a score can be plotted over."""

@@ -33,6 +33,7 @@ from setaug.experiments.stored_settings import (
 )
 from setaug.metrics import evaluate, score_sets
 from setaug.models.methods import make_model
+from setaug.models.neural.generator import MEMBERS
 from setaug.models.neural.model import fingerprint, paper_rate
 from setaug.models.neural.pretrained import load_tokenizer
 from setaug.models.neural.scratch import SHAPES
@@ -326,7 +327,8 @@ class Trainings:
         """Return the model of a cell, or a copy of it that chooses sets without a part."""
         if (part := cell["decoding"].get("without")) is None:
             return model
-        return copy(model).tune(_dev_of(cell, dataset), companion=part != "companion", calibrate=part != "calibration")
+        members = [name for name in MEMBERS if name != part]
+        return copy(model).tune(_dev_of(cell, dataset), members=members, calibrate=part != "calibration")
 
     def _run(self, cell: Cell) -> dict[str, Any]:
         """Return how a run is kept; the cells show progress, not each of them."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -22,6 +22,8 @@ class Item(TypedDict):
 
     input_ids: list[int]
     targets: list[list[int]]
+    columns: NotRequired[list[int]]
+    """The labels of the example by their index, for a `LabelHead`."""
 
 
 class TrainingSet(Dataset[Item]):
@@ -33,11 +35,19 @@ class TrainingSet(Dataset[Item]):
         The tokens of each text.
     targets
         Returns the tokens of each example's targets for an epoch.
+    columns
+        The labels of each example by their index, if a `LabelHead` is trained, too.
 
     """
 
-    def __init__(self, inputs: list[list[int]], targets: Callable[[int], list[list[list[int]]]]) -> None:
+    def __init__(
+        self,
+        inputs: list[list[int]],
+        targets: Callable[[int], list[list[list[int]]]],
+        columns: list[list[int]] | None = None,
+    ) -> None:
         self.inputs = inputs
+        self._columns = columns
         self._write = targets
         self._targets = targets(0)
 
@@ -49,7 +59,8 @@ class TrainingSet(Dataset[Item]):
         return len(self.inputs)
 
     def __getitem__(self, at: int) -> Item:
-        return {"input_ids": self.inputs[at], "targets": self._targets[at]}
+        item: Item = {"input_ids": self.inputs[at], "targets": self._targets[at]}
+        return item if self._columns is None else {**item, "columns": self._columns[at]}
 
 
 def pad_rows(rows: Sequence[Sequence[int]], value: int, *, side: str = "right") -> torch.Tensor:

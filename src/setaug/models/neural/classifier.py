@@ -131,6 +131,8 @@ class SetClassifier(LabelScorer, SetModel):
             raise ValueError("a classifier is trained with weights in float32.")
         if self.training.objective != "plain":
             raise ValueError("a classifier has no orders, so its objective is plain.")
+        if self.training.label_head:
+            raise ValueError("a classifier has no label head beside its own.")
 
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         labels = known_labels(self.statistics_, "closed") or []

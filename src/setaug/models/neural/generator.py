@@ -19,8 +19,10 @@ from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, ma
 from setaug.metrics.indicators import hits_of
 from setaug.models.companion import fit_companion
 from setaug.models.held_out import MAX_JUDGES, draw_judges
-from setaug.models.model_folder import COMPANION
+from setaug.models.model_folder import COMPANION, HEAD
+from setaug.models.neural.label_head import MAX_LABELS, LabelHead
 from setaug.models.neural.model import SetModel, Train
+from setaug.models.neural.training.processes import shards_weights
 from setaug.models.neural.writer import (
     DRAWS,
     Writer,
@@ -34,12 +36,14 @@ from setaug.models.neural.writer import (
 from setaug.models.tfidf import TfidfClassifier
 from setaug.orders.statistics import LabelStatistics
 from setaug.predictions import Prediction
-from setaug.registry import DEFAULT_ORDERING
+from setaug.registry import DEFAULT_ORDERING, check_choice
 from setaug.settings import CONSTRAINED, DRAWN, Decoding, Progress, TrainingSettings, check_whole
 from setaug.vocabulary import check_vocabulary, known_labels
 
-MIN_WEIGHT = 0.05
-"""A companion with a lower weight is left out."""
+MEMBERS = ("decoder", "label_head", "companion")
+"""Whose probabilities are combined."""
+_MIN_WEIGHT = 0.05
+"""A label head or a companion with a lower weight is left out."""
 
 
 class SetGenerator(SetModel):
@@ -65,10 +69,12 @@ class SetGenerator(SetModel):
 
     Attributes
     ----------
-    mixture_, companion_
+    mixture_, members_
         How sets are chosen from label probabilities, as dev data decided; None if the vocabulary is open, if `decoding`
-        asks for the sets that the model writes, or with the paper's recipe and no dev data. The classifier beside the
-        model, if any.
+        asks for the sets that the model writes, or with the paper's recipe and no dev data. Which probabilities it
+        combines: ``decoder``, and if they help ``label_head`` and ``companion``.
+    companion_
+        The classifier beside the model, if any.
     augmenter_
         A copy of `augmenter`, with the label statistics of the training data.
 
@@ -135,21 +141,43 @@ class SetGenerator(SetModel):
         self.calibration_: Calibration | None = None
         self.mixture_: Mixture | None = None
         self.companion_: TfidfClassifier | None = None
+        self.members_: tuple[str, ...] = ("decoder",)
         labels = known_labels(self.statistics_, self.vocabulary, dev=dev)
         writer = new_writer(self.model, examples, labels=labels, **self._written)
+        asks = self.decoding.choose != "written" and bool(dev or self.companion or not self.training.is_paper)
+        asks = asks and writer.can_sum(self.decoding)
+        writer = replace(writer, head=self._new_head(writer, examples, asks=asks))
         self.network_, data, counts = set_targets(writer, examples, self.write_targets, self.training)
         self.largest_ = self.network_.largest
         record = counts | fit_writer(self.network_, data, self.training, train)
         self.network_ = self.network_.merged()
-        asks = self.decoding.choose != "written" and (dev or self.companion or not self.training.is_paper)
-        if asks and self.network_.can_sum(self.decoding):
+        if asks:
             record |= self._fit_mixture(examples, dev)
         return record
+
+    def _new_head(self, writer: Writer, examples: list[Example], *, asks: bool) -> LabelHead | None:
+        """Return a head to train, if sets are chosen from probabilities and the model can have one."""
+        wanted = self.training.label_head
+        if wanted is False or (wanted is None and (self.training.is_paper or not asks)):
+            return None
+        labels = [label for label, _ in self.statistics_.most_common()]
+        obstacle = None
+        if not writer.model.config.is_encoder_decoder:
+            obstacle = "an encoder-decoder"
+        elif not asks:
+            obstacle = "sets that are chosen from probabilities"
+        elif self.training.lora_rank is not None or shards_weights():
+            obstacle = "training without adapters and without sharded weights"
+        if obstacle is None and (wanted or len(labels) <= MAX_LABELS):
+            return LabelHead.start(writer.model, writer.tokenizer, labels, examples, seed=self.training.seed)
+        if wanted:
+            raise ValueError(f"a label head needs {obstacle}; pass label_head=False.")
+        return None
 
     def _fit_mixture(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
         """Fit the companion, and choose on dev data how sets are chosen; return what was chosen.
 
-        Without dev data, the companion counts as much as the model.
+        Without dev data, decoder, label head and companion count the same.
         """
         judges = draw_judges(dev, at_most=MAX_JUDGES)
         self.companion_ = None
@@ -157,20 +185,28 @@ class SetGenerator(SetModel):
             self.companion_ = fit_companion(examples, judges, at_any_cost=bool(self.companion))
         record: dict[str, Any] = {"too_large_for_companion": self.companion is None and self.companion_ is None}
         if dev:
-            record["chosen"] = self._tune(judges)
+            record["chosen"] = self._tune(judges, self._available)
         else:
-            n_members = 1 + (self.companion_ is not None)
-            self.mixture_ = Mixture.equal(n_members, least=self.least_, largest=self.largest_)
-        if not self._uses_companion:
+            self.members_ = self._available
+            self.mixture_ = Mixture.equal(len(self.members_), least=self.least_, largest=self.largest_)
+        if "companion" not in self.members_:
             self.companion_ = None
+        if "label_head" not in self.members_:
+            self.network_ = replace(self.network_, head=None)
         return record
+
+    @property
+    def _available(self) -> tuple[str, ...]:
+        """What there are probabilities of."""
+        there = {"decoder": True, "label_head": self.network_.head, "companion": self.companion_}
+        return tuple(name for name, part in there.items() if part is not None)
 
     def tune(
         self,
         data: Data | Iterable[str],
         labels: LabelSets | None = None,
         *,
-        companion: bool = True,
+        members: Sequence[str] = MEMBERS,
         calibrate: bool = True,
     ) -> Self:
         """Choose again on dev data how sets are chosen from probabilities; `fit` does it at its end.
@@ -179,8 +215,10 @@ class SetGenerator(SetModel):
         ----------
         data, labels
             Dev data, as for `fit`.
-        companion
-            Whether the companion may be used, if there is one; dev data decide how much it counts.
+        members
+            Which probabilities may be combined, of those that the model has: ``decoder``, ``label_head`` and
+            ``companion``; dev data decide how much they count. Without the decoder, `predict` takes a fraction of the
+            time.
         calibrate
             Whether probabilities are calibrated.
 
@@ -191,29 +229,45 @@ class SetGenerator(SetModel):
         judges = make_examples(data, labels, self.columns_)
         if not judges:
             raise DataError("the data to tune with is empty.")
-        chosen = self._tune(judges, companion=companion, calibrate=calibrate)
+        for name in members:
+            check_choice("members", name, MEMBERS)
+        names = [name for name in self._available if name in members]
+        if not names:
+            raise ValueError(f"the model has none of these members: {', '.join(members)}.")
+        chosen = self._tune(judges, names, calibrate=calibrate)
         self.record_ = {**self.record_, "chosen": chosen}
         return self
 
-    def _tune(self, judges: Sequence[Example], *, companion: bool = True, calibrate: bool = True) -> dict[str, Any]:
+    def _tune(self, judges: Sequence[Example], members: Sequence[str], *, calibrate: bool = True) -> dict[str, Any]:
         known, texts = list(self.classes_), [example.text for example in judges]
-        own = self.network_.probabilities(texts, self.decoding, n_each=DRAWS)
         hits, n_true = hits_of(judges, known)
         how: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "calibrate": calibrate}
         how |= {"ways": ways_of(self.decoding.choose), "new": self._are_new(known)}
-        self.mixture_, f1 = Mixture.fit([own], hits, n_true, **how)
-        chosen = {"f1": f1, "f1_alone": f1}
-        if companion and self.companion_ is not None:
-            both = [own, probabilities_of(self.companion_, texts, known)]
-            mixture, chosen["f1_with_companion"] = Mixture.fit(both, hits, n_true, **how)
-            if mixture.weights[1] > MIN_WEIGHT:
-                self.mixture_, chosen["f1"] = mixture, chosen["f1_with_companion"]
-        summary = {name: value for name, value in self.mixture_.to_dict().items() if name != "shifts"}
+        found = {name: self._of_member(name, texts, self.decoding) for name in members}
+        alone = {name: Mixture.fit([found[name]], hits, n_true, **how) for name in members}
+        names = list(members)
+        while len(names) > 1:
+            mixture, f1 = Mixture.fit([found[name] for name in names], hits, n_true, **how)
+            at = int(np.argmin(mixture.weights[1:])) + 1
+            if mixture.weights[at] > _MIN_WEIGHT:
+                break
+            del names[at]
+        else:
+            mixture, f1 = alone[names[0]]
+        self.mixture_, self.members_ = mixture, tuple(names)
+        chosen = {"f1": f1, "f1_alone": {name: f1 for name, (_, f1) in alone.items()}, "members": names}
+        summary = {name: value for name, value in mixture.to_dict().items() if name != "shifts"}
         return chosen | {"n_dev": len(judges), **summary}
 
-    @property
-    def _uses_companion(self) -> bool:
-        return self.mixture_ is not None and len(self.mixture_.weights) > 1
+    def _of_member(
+        self, name: str, texts: Sequence[str], decoding: Decoding, progress: Progress | None = None
+    ) -> LabelProbabilities:
+        """Return the probabilities of one of the members."""
+        if name == "label_head":
+            return self.network_.head_probabilities(texts, decoding.batch_size, progress=progress)
+        if name == "companion":
+            return probabilities_of(self.companion_, texts, list(self.classes_))
+        return self.network_.probabilities(texts, decoding, n_each=DRAWS, progress=progress)
 
     @property
     def _written(self) -> dict[str, Any]:
@@ -269,13 +323,10 @@ class SetGenerator(SetModel):
     def _probabilities(
         self, texts: Sequence[str], progress: Progress | None, *, decoding: Decoding
     ) -> LabelProbabilities:
-        """Return the probability of each label and size, of this model and its companion together."""
-        members = [self.network_.probabilities(texts, decoding, n_each=DRAWS, progress=progress)]
+        """Return the probability of each label and size, of all members together."""
         if self.mixture_ is None:
-            return members[0]
-        if self.companion_ is not None and self._uses_companion:
-            members.append(probabilities_of(self.companion_, texts, list(self.classes_)))
-        return self.mixture_.combine(members)
+            return self._of_member("decoder", texts, decoding, progress)
+        return self.mixture_.combine([self._of_member(name, texts, decoding, progress) for name in self.members_])
 
     def _predict_by_samples(
         self, texts: Sequence[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
@@ -425,11 +476,14 @@ class SetGenerator(SetModel):
         calibration = None if self.calibration_ is None else self.calibration_.to_dict()
         mixture = None if self.mixture_ is None else self.mixture_.to_dict()
         learnt = {"max_label_tokens": self.network_.max_label_tokens, "calibration": calibration, "mixture": mixture}
-        return learnt | {"companion": self._uses_companion}
+        head = self.network_.head if "label_head" in self.members_ else None
+        return learnt | {"members": list(self.members_), "label_head": None if head is None else head.labels}
 
     def _save_beside(self, folder: Path) -> None:
-        if self.companion_ is not None and self._uses_companion:
+        if self.companion_ is not None and "companion" in self.members_:
             self.companion_.save(folder / COMPANION)
+        if self.network_.head is not None and "label_head" in self.members_:
+            self.network_.head.save(folder / HEAD)
 
     def _restore(self, folder: Path, card: dict[str, Any]) -> None:
         self.augmenter_ = fitted_copy(self.augmenter, self.statistics_)
@@ -437,8 +491,15 @@ class SetGenerator(SetModel):
         self.network_ = load_writer(folder, card, **self._written)
         mixture = card.get("mixture")
         self.mixture_ = None if mixture is None else Mixture.from_dict(mixture, n_labels=len(self.labels_ or ()))
-        self.companion_ = TfidfClassifier.load(folder / COMPANION) if card.get("companion") else None
-        if self.mixture_ is not None and len(self.mixture_.weights) != 1 + (self.companion_ is not None):
+        # Earlier versions had no label head.
+        members = card.get("members", ["decoder", *(["companion"] if card.get("companion") else [])])
+        self.members_ = tuple(name for name in MEMBERS if name in members)
+        if list(members) != list(self.members_) or not members:
+            raise ValueError(f"its members are {members!r}")
+        self.companion_ = TfidfClassifier.load(folder / COMPANION) if "companion" in self.members_ else None
+        if "label_head" in self.members_:
+            self.network_ = replace(self.network_, head=LabelHead.load(folder / HEAD, card["label_head"]))
+        if self.mixture_ is not None and len(self.mixture_.weights) != len(self.members_):
             raise ValueError("its mixture refers to models that it does not contain")
 
 

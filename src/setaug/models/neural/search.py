@@ -95,6 +95,8 @@ class SetSearch(SetModel):
             raise ValueError("set search has no orders, so fresh_orders is not supported.")
         if self.training.objective != "plain":
             raise ValueError("set search has no orders, so its objective is plain.")
+        if self.training.label_head:
+            raise ValueError("set search has no label head.")
 
     @property
     def _written(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from setaug.examples import Example, Skipped, check_labels, shown
 from setaug.models.neural.batches import Batch, Item, TrainingSet, by_length, evaluating, on_device
 from setaug.models.neural.constraint import SetConstraint
 from setaug.models.neural.generation import SHARING, can_generate, draw_by_text, generate_sets
+from setaug.models.neural.label_head import LabelHead, trained_with
 from setaug.models.neural.layouts import Layout, make_layout
 from setaug.models.neural.pretrained import add_adapters, load_for_generation
 from setaug.models.neural.scratch import SHAPES, scratch_generator, train_tokenizer
@@ -47,6 +48,8 @@ class Writer:
         The size of the largest set that it was trained on.
     max_label_tokens
         In an open vocabulary, a label this long ends as soon as it can.
+    head
+        Scores the labels of the training data from what the encoder reads.
 
     """
 
@@ -55,6 +58,7 @@ class Writer:
     labels: list[str] | None
     largest: int
     max_label_tokens: int
+    head: LabelHead | None = None
 
     @property
     def model(self) -> Any:
@@ -67,9 +71,10 @@ class Writer:
         return self.layout.tokenizer
 
     def merged(self) -> "Writer":
-        """Return the writer with the adapters, if there are any, merged into the weights."""
+        """Return the writer as it predicts: adapters and what its head learnt of names are merged into the weights."""
         merge = getattr(self.model, "merge_and_unload", None)
-        return self if merge is None else replace(self, layout=replace(self.layout, model=merge()))
+        layout = self.layout if merge is None else replace(self.layout, model=merge())
+        return replace(self, layout=layout, head=None if self.head is None else self.head.trained())
 
     @cached_property
     def _constraints(self) -> dict[range, SetConstraint]:
@@ -161,6 +166,29 @@ class Writer:
                 if progress is not None:
                     progress("scoring", n_done, len(texts))
         return LabelProbabilities(found, sizes)
+
+    def head_probabilities(
+        self, texts: Sequence[str], batch_size: int, *, progress: Progress | None = None
+    ) -> LabelProbabilities:
+        """Return the probability that the head gives each known label for each text."""
+        assert self.head is not None
+        head, places = self.head.to(self.model.device), self.head.places
+        prompts, _ = self.layout.read(texts)
+        scored = np.zeros((len(texts), len(places)), np.float32)
+        n_done = 0
+        with evaluating(self.model):
+            for rows in by_length(prompts, batch_size):
+                batch = on_device(self.layout.inputs([prompts[at] for at in rows]), self.model.device)
+                log_odds = head(self.model.get_encoder()(**batch).last_hidden_state, batch["attention_mask"])
+                scored[rows] = torch.sigmoid(log_odds).cpu().numpy()
+                n_done += len(rows)
+                if progress is not None:
+                    progress("scoring", n_done, len(texts))
+        labels = list(self.labels or ())
+        known = np.array([label in places for label in labels], bool)
+        found = np.zeros((len(texts), len(labels)), np.float32)
+        found[:, known] = scored[:, [places[label] for label in labels if label in places]]
+        return LabelProbabilities(found, known=None if known.all() else known)
 
     def can_sum(self, decoding: Decoding) -> bool:
         """Return whether `probabilities` can be summed: of known labels, under the constraint, by greedy decoding."""
@@ -308,8 +336,8 @@ def load_writer(
     """Load the model of a folder; its ``setaug.json`` is read already."""
     labels = None if card["labels"] is None else list(check_labels(card["labels"], "labels"))
     layout = _lay_out(*load_for_generation(str(folder), weights=training.weights), template, training)
-    numbers = {"largest": int(card["largest"]), "max_label_tokens": int(card["max_label_tokens"])}
-    return Writer(layout=layout, codec=codec, labels=labels, **numbers)
+    largest, longest = int(card["largest"]), int(card["max_label_tokens"])
+    return Writer(layout=layout, codec=codec, labels=labels, largest=largest, max_label_tokens=longest)
 
 
 def _lay_out(model: Any, tokenizer: Any, template: str, training: TrainingSettings) -> Layout:
@@ -324,7 +352,7 @@ def set_targets(
     training: TrainingSettings,
 ) -> tuple[Writer, TrainingSet, dict[str, int]]:
     """Return the writer, limited to the size of the sets that are trained on, with their training set and counts."""
-    data, kept, counted = make_training_set(writer.layout, examples, write=write, settings=training)
+    data, kept, counted = make_training_set(writer, examples, write=write, settings=training)
     writer = replace(writer, largest=max(len(example.labels) for example in kept))
     return writer, data, counted | {"labels_written_alike": count_written_alike(writer)}
 
@@ -340,7 +368,8 @@ def fit_writer(
         sets = writer.constraint(Decoding().sizes(writer.largest)).automaton
         assert isinstance(sets, ClosedSets)
         collate = ClosedCollator(collate, sets, sets.tokens.tolist())
-    return train(layout.model, data, collate=collate, loss=loss)
+    with trained_with(layout.model, writer.head, collate, loss) as (collate, both):
+        return train(layout.model, data, collate=collate, loss=both)
 
 
 def count_written_alike(writer: Writer) -> int:
@@ -352,7 +381,7 @@ def count_written_alike(writer: Writer) -> int:
 
 
 def make_training_set(
-    layout: Layout,
+    writer: Writer,
     examples: Sequence[Example],
     *,
     write: Callable[[Sequence[Example], int], list[list[str]]],
@@ -366,6 +395,7 @@ def make_training_set(
         Returns the texts of each example's targets for an epoch.
 
     """
+    layout = writer.layout
     inputs, n_cut = layout.read([example.text for example in examples])
     first = layout.targets(write(examples, 0))
     limit = settings.lengths["max_target_length"]
@@ -386,7 +416,11 @@ def make_training_set(
     def targets_of(epoch: int) -> list[list[list[int]]]:
         return layout.targets(write(chosen, epoch)) if epoch and settings.fresh_orders else fixed
 
-    return TrainingSet([inputs[at] for at in kept], targets_of), chosen, counted
+    columns = None
+    if writer.head is not None:
+        places = writer.head.places
+        columns = [[places[label] for label in example.labels] for example in chosen]
+    return TrainingSet([inputs[at] for at in kept], targets_of, columns), chosen, counted
 
 
 def make_score(writer: Writer, batch_size: int) -> Score:

@@ -53,6 +53,11 @@ def disconnect() -> None:
         state.destroy_process_group()
 
 
+def shards_weights() -> bool:
+    """Return whether training shards the weights over processes (FSDP)."""
+    return n_processes() > 1 and os.environ.get("ACCELERATE_USE_FSDP", "").lower() in ("1", "true")
+
+
 def is_sharded(model: Any) -> bool:
     """Return whether a model's weights are sharded over processes (FSDP 2)."""
     if n_processes() == 1:
