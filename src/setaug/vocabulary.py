@@ -8,6 +8,8 @@ from itertools import islice
 from setaug.examples import Example, check_labels
 from setaug.orders.statistics import LabelStatistics
 
+SHARED = "texts of the dev data are also in the training data"
+"""The beginning of a warning."""
 JOINED = "most labels look like several labels in one"
 _SAMPLE = 1000
 """How many labels are looked at to see whether they are joined."""
@@ -66,11 +68,21 @@ def warn_of_joined(labels: Iterable[str]) -> None:
         warnings.warn(joined_sentence(joined, remedy), stacklevel=3)
 
 
+def warn_of_shared(n_texts: int) -> None:
+    """Warn in Python if dev texts are also training texts."""
+    if n_texts:
+        warnings.warn(
+            f"{SHARED}: {n_texts:,} of them. Scores on them, and sets that are tuned on them, are too optimistic.",
+            stacklevel=3,
+        )
+
+
 @contextmanager
-def unwarned_of_joined() -> Iterator[None]:
-    """Ignore the warning of `warn_of_joined`, where it was given before."""
+def unwarned() -> Iterator[None]:
+    """Ignore the warnings of this module, where they are given in another way."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=JOINED)
+        for message in (JOINED, SHARED):
+            warnings.filterwarnings("ignore", message=message)
         yield
 
 

@@ -172,7 +172,16 @@ def test_weights_that_are_spread_over_processes_are_saved_whole(
     model, options, tolerance, place, t5, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(pretrained, "LORA_DROPOUT", 0.0)  # it draws other masks in each process; `Spread` does the same
-    options = ("--model", t5 if model == "t5" else model, "--epochs", "2", "--learning-rate", "1e-3", *options)
+    options = (
+        "--model",
+        t5 if model == "t5" else model,
+        "--epochs",
+        "2",
+        "--learning-rate",
+        "1e-3",
+        "--no-label-head",
+        *options,
+    )
     assert main(command(place, tmp_path / "one", *options, "--batch-size", "8")) == 0
     arguments = command(place, tmp_path / "two", *options, "--batch-size", "4")
     ended = run_together(arguments, tmp_path, begin=Spread(2))

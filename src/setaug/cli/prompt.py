@@ -138,14 +138,14 @@ def run(options: argparse.Namespace) -> None:
     from setaug.predictions import write_predictions
     from setaug.prompting.endpoint import Teller
     from setaug.storage import check_jsonl
-    from setaug.vocabulary import unwarned_of_joined
+    from setaug.vocabulary import unwarned
 
     check_jsonl(options.output)
     model = _make_model(options)
     skipped = Skipped() if options.skip_bad else None
     train = _read(options, [options.train], skipped, are_labelled=True)
     warn_of_joined(train)
-    with unwarned_of_joined():
+    with unwarned():
         model.fit(train)
     texts = _read(options, options.input, skipped, are_labelled=False)
     if options.dry_run:

@@ -142,7 +142,7 @@ def run(options: argparse.Namespace) -> None:
     """Train, once per seed."""
     from setaug.models.model_card import dev_f1
     from setaug.models.neural.training.processes import disconnect, is_main_process
-    from setaug.vocabulary import joined_label, unwarned_of_joined
+    from setaug.vocabulary import joined_label, unwarned
 
     if options.save_config is not None:
         save_config(options)
@@ -159,15 +159,15 @@ def run(options: argparse.Namespace) -> None:
     dev = None if options.dev is None else _read(options, options.dev, skipped)
     if is_main_process():
         labels = dict.fromkeys(label for example in train for label in example.labels)
-        _say(*joined_lines(joined_label(labels)), *skipped_lines(skipped))
+        tell(*joined_lines(joined_label(labels)), *skipped_lines(skipped))
         if options.resume and not Path(options.output).exists():
-            _say(f"there is no run in {options.output} to resume; training starts from the beginning")
+            tell(f"there is no run in {options.output} to resume; training starts from the beginning")
     best = []
     for seed in seeds:
         model = _make_model(options, seed)
         folder = Path(options.output) / f"seed-{seed}" if options.seeds is not None else Path(options.output)
         bar = progress_bar("loading the model") if is_main_process() else nullcontext()
-        with bar as progress, checking_options(), unwarned_of_joined():
+        with bar as progress, checking_options(), unwarned():
             model.fit(
                 train,
                 columns=columns_of(options),
@@ -182,7 +182,7 @@ def run(options: argparse.Namespace) -> None:
         if (f1 := dev_f1(model.record_)) is not None:
             best.append(f1)
     if len(best) > 1 and is_main_process():
-        _say(f"over {len(best)} seeds: mean F1 on the dev data {mean(best):.3f}, standard deviation {stdev(best):.3f}")
+        tell(f"over {len(best)} seeds: mean F1 on the dev data {mean(best):.3f}, standard deviation {stdev(best):.3f}")
     disconnect()
 
 
@@ -234,6 +234,7 @@ def _read(options: argparse.Namespace, path: str, skipped: Any) -> "list[Example
 
 def _report(model: "SetModel", folder: Path) -> None:
     from setaug.models.model_card import dev_f1
+    from setaug.vocabulary import SHARED
 
     record: dict[str, Any] = model.record_
     lines = [
@@ -244,12 +245,12 @@ def _report(model: "SetModel", folder: Path) -> None:
         is_tuned_later = model.kind != "classifier" and f1 != record["best_f1"]
         written = f"; {record['best_f1']:.3f} before sets were tuned" if is_tuned_later else ""
         lines.append(f"mean F1 of the sets on the dev data: {f1:.3f}{written}")
-    elif not model.dev_:
+    else:
         lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
         if model.kind == "generator" and model.mixture_ is None and model.labels_ is not None:
             lines.append("predict returns the sets that the model writes; --choose expected-f1 uses probabilities")
         elif getattr(model, "companion_", None) is not None:
-            lines.append("nothing is calibrated, and the TF-IDF companion counts as much as the model")
+            lines.append("nothing is calibrated, and the TF-IDF companion counts as much as each part of the model")
     if record.get("too_large_for_companion"):
         lines.append(
             "no TF-IDF companion was fitted: with so many words and labels, it would take long; --companion fits it"
@@ -258,12 +259,9 @@ def _report(model: "SetModel", folder: Path) -> None:
         "texts_cut_off": "texts were truncated at --max-source-length",
         "left_out_targets_too_long": "examples were skipped: their labels need more than --max-target-length tokens",
         "labels_written_alike": "labels have the same tokens as another label, so the model cannot write them",
+        "dev_texts_in_training": f"{SHARED}; scores on them, and sets tuned on them, are too optimistic",
         "dev_labels_unseen_in_training": "labels of the dev data are not in the training data"
         + ("" if model.kind == "classifier" else "; they can be predicted, but were not trained on"),
     }
     lines.extend(f"{record[name]:,} {text}" for name, text in counts.items() if record.get(name))
-    _say(*lines)
-
-
-def _say(*lines: str) -> None:
     tell(*lines)

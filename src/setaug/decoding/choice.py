@@ -190,7 +190,7 @@ class Rule:
         largest: int | None = None,
         ways: Sequence[str] = tuple(WAYS),
     ) -> tuple["Rule", float]:
-        """Return the rule with the highest mean F1 of the sets on dev data, and that F1.
+        """Return the rule to use, and the mean F1 of its sets on dev data.
 
         A later way has to be better than an earlier one by more than two standard errors of the difference: on little
         dev data, a threshold that was tuned on it would often seem better than it is.

@@ -15,9 +15,9 @@ from setaug.settings import WAYS
 
 _TINY = 1e-6
 SHRINKAGE = 5.0
-"""How strongly calibrations are pulled to the identity, and ..."""
+"""Strength of the penalty that pulls calibrations to the identity; chosen on dev data, see docs/models.md."""
 _PRIOR = 30.0
-"""... weights to equal ones: little dev data changes little. Both were chosen on dev data; see docs/models.md."""
+"""Pseudo-counts that pull weights to equal ones; chosen on dev data, too."""
 MIN_JUDGES = 50
 """Fewer dev examples do not compare ways to choose a set: by chance, a tuned threshold is often better on them."""
 _RAREST = 1e-4

@@ -81,7 +81,7 @@ def make_prediction(
 
     """
     ranked = [at for at in np.argsort(-row, kind="stable")[:_SHOWN].tolist() if row[at] >= 0.001]
-    kept = sorted({*ranked, *columns.tolist()}, key=lambda at: (-row[at], at)) if len(columns) else ranked
+    kept = sorted({*ranked, *columns.tolist()}, key=lambda at: (-row[at], at))
     return Prediction(
         labels=tuple(labels[at] for at in columns),
         probabilities={labels[at]: round(float(row[at]), 6) for at in kept},

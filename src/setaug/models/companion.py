@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from setaug.examples import Example
 from setaug.models.tfidf import TfidfClassifier
 from setaug.models.words import split_words
-from setaug.vocabulary import unwarned_of_joined
+from setaug.vocabulary import unwarned
 
 _OVERHEAD = 20_000
 """What fitting one label costs whatever the texts, in words."""
 _CHEAP = 60_000_000
-"""Up to this number of words times labels, all candidates are tried (a minute or two); above, only ..."""
+"""Up to this number of words times labels, all candidates are tried (a minute or two)."""
 _ONE = (("svm", 1.0),)
+"""The only candidate for larger data."""
 _MAX_COST = 5 * _CHEAP
 """Above this number there is no companion: fitting it would take too long."""
 
@@ -25,5 +26,5 @@ def fit_companion(
     if not n_labels or (cost > _MAX_COST and not at_any_cost):
         return None
     model = TfidfClassifier() if cost <= _CHEAP else TfidfClassifier(candidates=_ONE)
-    with unwarned_of_joined():
+    with unwarned():
         return model.fit(examples, dev=dev or None)

@@ -53,6 +53,12 @@ def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tupl
     return kept, [examples[at] for at in sorted(held)]
 
 
+def count_shared(examples: Sequence[Example], dev: Sequence[Example]) -> int:
+    """Return how many dev texts are also training texts: on those, any model looks better than it is."""
+    texts = {example.text for example in examples}
+    return sum(example.text in texts for example in dev)
+
+
 def draw_judges(dev: Sequence[Example], *, at_most: int) -> list[Example]:
     """Return the dev examples to tune with: all, or as many as allowed, the same for every model."""
     return list(dev) if len(dev) <= at_most else random.Random(0).sample(dev, at_most)

@@ -43,7 +43,7 @@ def make_model(
     size
         Whether the set's size is written first; None for the method's default.
     augmenter
-        All parameters of the orders except the ordering, which depends on the method.
+        All parameters of the orders except the ordering and the size, which depend on the method.
     companion
         Whether a TF-IDF classifier helps a model that writes sets; see `SetGenerator`.
 

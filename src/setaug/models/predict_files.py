@@ -29,6 +29,7 @@ from setaug.errors import DataError, FileError
 from setaug.examples import Columns, Example, Skipped, listed, read_rows, shown
 from setaug.models.model_folder import CARD, MEMBER
 from setaug.predictions import Prediction
+from setaug.progress import counting_from
 from setaug.settings import Progress
 from setaug.storage import as_file_errors, check_outputs, is_address, kind_of, local_path, locked
 from setaug.terminal import json_line
@@ -344,13 +345,10 @@ def _predict(
     n_done: int,
     progress: Progress | None,
 ) -> list[Prediction]:
-    def told(stage: str, n: int, total: int | None) -> None:
-        if progress is not None:
-            progress(stage, n_done + n, None)
-
+    progress = None if progress is None else counting_from(n_done, progress)
     changes = dict(job.changes)
     top = changes.pop("top", None)
-    found = model.predict([example for example, _ in window], progress=told, **changes)
+    found = model.predict([example for example, _ in window], progress=progress, **changes)
     return found if top is None else [one.keep_top(top) for one in found]
 
 

@@ -1,6 +1,6 @@
 """A simple baseline: linear classifiers on TF-IDF features. It needs only scikit-learn.
 
-The words are weighed by TF-IDF, and each label has a classifier of its own. Logistic regression and linear SVMs of
+The words are weighted by TF-IDF, and each label has a classifier of its own. Logistic regression and linear SVMs of
 several strengths are tried; the dev data decides between them, and on the way to choose a set from probabilities.
 """
 
@@ -90,7 +90,7 @@ class _Calibration:
         log_odds = self.slope * scores + self.shift
         if named is not None:
             log_odds += self.name_weight * named
-        found: Scores = expit(log_odds)
+        found: Scores = expit(np.where(scores == _SURE, _SURE, log_odds))  # no data calibrates a label of all texts
         return found
 
 

@@ -197,7 +197,7 @@ def draw_by_text(
 
     """
     streams = [stream for each in _random_streams(inputs, n_each, seed) for stream in each]
-    numbers = [[(stream.next() >> 11) / (1 << 53) for _ in range(max(n_tokens, 1))] for stream in streams]
+    numbers = [[_uniform(stream) for _ in range(max(n_tokens, 1))] for stream in streams]
     return [*_make_warpers(options), _Draws(torch.tensor(numbers, dtype=torch.float64), start)]
 
 

@@ -145,13 +145,13 @@ class SetGenerator(SetModel):
         labels = known_labels(self.statistics_, self.vocabulary, dev=dev)
         writer = new_writer(self.model, examples, labels=labels, **self._written)
         asks = self.decoding.choose != "written" and bool(dev or self.companion or not self.training.is_paper)
-        asks = asks and writer.can_sum(self.decoding)
-        writer = replace(writer, head=self._new_head(writer, examples, asks=asks))
-        self.network_, data, counts = set_targets(writer, examples, self.write_targets, self.training)
+        head = self._new_head(writer, examples, asks=asks and writer.can_sum(self.decoding))
+        writer = replace(writer, head=head)
+        self.network_, data, _, counts = set_targets(writer, examples, self.write_targets, self.training)
         self.largest_ = self.network_.largest
         record = counts | fit_writer(self.network_, data, self.training, train)
         self.network_ = self.network_.merged()
-        if asks:
+        if asks and self.network_.can_sum(self.decoding):
             record |= self._fit_mixture(examples, dev)
         return record
 
@@ -177,11 +177,11 @@ class SetGenerator(SetModel):
     def _fit_mixture(self, examples: list[Example], dev: list[Example]) -> dict[str, Any]:
         """Fit the companion, and choose on dev data how sets are chosen; return what was chosen.
 
-        Without dev data, decoder, label head and companion count the same.
+        Without dev data, decoder, label head and companion count the same. Once it is chosen, the companion is fitted
+        again with the examples that were held out for this.
         """
         judges = draw_judges(dev, at_most=MAX_JUDGES)
-        self.companion_ = None
-        if self.companion is None or self.companion:
+        if self.companion is not False:
             self.companion_ = fit_companion(examples, judges, at_any_cost=bool(self.companion))
         record: dict[str, Any] = {"too_large_for_companion": self.companion is None and self.companion_ is None}
         if dev:
@@ -191,6 +191,8 @@ class SetGenerator(SetModel):
             self.mixture_ = Mixture.equal(len(self.members_), least=self.least_, largest=self.largest_)
         if "companion" not in self.members_:
             self.companion_ = None
+        elif self.is_held_out_ and dev:  # held-out texts are training data, too
+            self.companion_ = fit_companion([*examples, *dev], (), at_any_cost=True)
         if "label_head" not in self.members_:
             self.network_ = replace(self.network_, head=None)
         return record
@@ -326,7 +328,9 @@ class SetGenerator(SetModel):
         """Return the probability of each label and size, of all members together."""
         if self.mixture_ is None:
             return self._of_member("decoder", texts, decoding, progress)
-        return self.mixture_.combine([self._of_member(name, texts, decoding, progress) for name in self.members_])
+        first, *others = self.members_
+        found = [self._of_member(first, texts, decoding, progress)]
+        return self.mixture_.combine([*found, *(self._of_member(name, texts, decoding) for name in others)])
 
     def _predict_by_samples(
         self, texts: Sequence[str], ids: Sequence[Any], decoding: Decoding, progress: Progress | None
@@ -362,16 +366,13 @@ class SetGenerator(SetModel):
             As for `predict`. With ``samples`` a probability is the share of the samples that have the label.
 
         """
-        labels = list(self.classes_)
-        decoding = self._change(changes)
-        if decoding.samples:
-            return probability_matrix(self.predict(data, **changes), labels)
         return np.asarray(self.label_probabilities(data, **changes).labels, np.float64)
 
     def label_probabilities(self, data: Iterable[str] | Data, **changes: Any) -> LabelProbabilities:
-        """Return the probability of each label and of each size for each text (rows)."""
-        self._check_fitted()
-        decoding = self._change(changes)
+        """Return the probability of each label and of each size (none with ``samples``) for each text (rows)."""
+        labels, decoding = list(self.classes_), self._change(changes)
+        if decoding.samples:
+            return LabelProbabilities(probability_matrix(self.predict(data, **changes), labels))
         if not self.network_.can_sum(decoding):
             raise ValueError("these settings give no label probabilities; pass samples=16, for example.")
         texts, _ = make_texts(data, self.columns_)

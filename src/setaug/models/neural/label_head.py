@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
-from torch.nn.functional import binary_cross_entropy_with_logits, dropout, linear, normalize
+from torch.nn.functional import binary_cross_entropy_with_logits, linear, normalize
 
 from setaug.examples import Example, check_labels
 from setaug.models.neural.batches import Batch, Item
@@ -17,7 +17,8 @@ MAX_LABELS = 5000
 """Above this number of labels there is no head by default: it needs a score of each label for each token."""
 _SPREAD = 0.02
 """Standard deviation of the initial queries."""
-_DROPOUT = 0.1
+_DROPOUTS = ("dropout_rate", "dropout", "hidden_dropout_prob")
+"""Names of an encoder's dropout in configurations, which the head has, too."""
 _ATTRIBUTE = "label_head"
 """What the head is in the model while both are trained, so that checkpoints have it."""
 
@@ -37,15 +38,20 @@ class LabelHead(torch.nn.Module):
         The hidden size of the encoder.
     names
         A vector for the name of each label, of length 1; without it, names do not count.
+    dropout
+        Which part of the states is dropped in training.
 
     """
 
-    def __init__(self, labels: Sequence[str], width: int, names: torch.Tensor | None = None) -> None:
+    def __init__(
+        self, labels: Sequence[str], width: int, names: torch.Tensor | None = None, *, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         self.labels = list(labels)
         self.queries = torch.nn.Parameter(torch.empty(len(self.labels), width).normal_(std=_SPREAD))
         self.values = torch.nn.Parameter(torch.zeros(len(self.labels), width))
         self.bias = torch.nn.Parameter(torch.zeros(len(self.labels)))
+        self.dropout = torch.nn.Dropout(dropout)
         self.names = names
         if names is not None:
             self.query_of_name = torch.nn.Parameter(torch.empty(width, names.shape[1]).normal_(std=_SPREAD))
@@ -61,7 +67,9 @@ class LabelHead(torch.nn.Module):
         means = [table[ids].mean(dim=0) if ids else torch.zeros(table.shape[1]) for ids in tokens]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            head = cls(labels, model.get_encoder().config.hidden_size, normalize(torch.stack(means), dim=1))
+            config = model.get_encoder().config
+            dropout = next((getattr(config, name) for name in _DROPOUTS if hasattr(config, name)), 0.0)
+            head = cls(labels, config.hidden_size, normalize(torch.stack(means), dim=1), dropout=dropout)
         counts = torch.zeros(len(head.labels), dtype=torch.float64)
         for example in examples:
             counts[[head.places[label] for label in example.labels]] += 1
@@ -89,7 +97,7 @@ class LabelHead(torch.nn.Module):
         scale = (squares.sum(dim=1, keepdim=True) / is_token.sum(dim=1, keepdim=True)).rsqrt()
         states = states.float() * scale  # models differ in scale; tokens of one text keep their proportions
         attention = linear(states, queries).float().masked_fill(~is_token, -torch.inf).softmax(dim=1)
-        scores = linear(dropout(states, _DROPOUT, self.training), values)
+        scores = linear(self.dropout(states), values)
         return (attention * scores).sum(dim=1) + self.bias
 
     def _queries_and_values(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -162,17 +170,25 @@ def joint_loss(model: Any, batch: Batch, *, whole: Any, loss: Callable[[Any, Bat
 
 @contextmanager
 def _scoring(model: Any, mask: torch.Tensor) -> Iterator[list[torch.Tensor]]:
-    """Within this, the head runs in the model's own forward pass, which data parallelism needs; yield its log-odds."""
+    """Within this, the head runs in the model's own forward pass; yield its log-odds.
+
+    They are also put into the model's output, where nothing else is called its loss: data parallelism takes weights for
+    unused if the output does not depend on them.
+    """
     found: list[torch.Tensor] = []
 
     def score(encoder: Any, args: Any, output: Any) -> None:
         found.append(getattr(model, _ATTRIBUTE)(output.last_hidden_state, mask))
 
-    hook = model.get_encoder().register_forward_hook(score)
+    def add(model: Any, args: Any, output: Any) -> None:
+        output["loss"] = found[-1]
+
+    hooks = [model.get_encoder().register_forward_hook(score), model.register_forward_hook(add)]
     try:
         yield found
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
 
 
 @contextmanager

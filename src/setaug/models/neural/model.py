@@ -5,7 +5,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -22,7 +22,7 @@ from setaug.errors import DataError, FileError, MissingExtraError, ModelError
 from setaug.estimator import SetEstimator, has_fields
 from setaug.examples import Columns, Data, Example, LabelSets, checked_columns, make_examples
 from setaug.metrics import score_sets
-from setaug.models.held_out import hold_out
+from setaug.models.held_out import count_shared, hold_out
 from setaug.models.hub import find_model, push_model
 from setaug.models.model_folder import (
     STATISTICS,
@@ -44,7 +44,7 @@ from setaug.predictions import Prediction
 from setaug.progress import chosen_progress
 from setaug.registry import check_choice
 from setaug.settings import PAPER_RATE, TRACKERS, Decoding, Progress, TrainingSettings
-from setaug.vocabulary import warn_of_joined
+from setaug.vocabulary import warn_of_joined, warn_of_shared
 
 Train: TypeAlias = Callable[..., dict[str, Any]]
 """`training.train` within a run, which knows its settings and folder; it is called with what a model brings."""
@@ -54,7 +54,7 @@ class SetModel(SetEstimator):
     """Learn to predict sets from texts.
 
     After `fit`, ``model_`` and ``tokenizer_`` are those of transformers, and ``dev_`` are the dev examples, given or
-    held out. They are not kept in the model's folder.
+    held out (``is_held_out_``). They are not kept in the model's folder.
     """
 
     kind: ClassVar[str]
@@ -131,6 +131,8 @@ class SetModel(SetEstimator):
         self._check()
         if is_main_process():
             warn_of_joined(dict.fromkeys(label for example in examples for label in example.labels))
+            warn_of_shared(count_shared(examples, given or []))
+        self.is_held_out_ = given is None
         examples, self.dev_ = self._split(examples) if given is None else (examples, given)
         dev_examples = self.dev_
         if self.training.patience and not dev_examples:
@@ -176,7 +178,7 @@ class SetModel(SetEstimator):
             raise DataError("no training example has a label.")
         self.largest_ = max(len(example.labels) for example in examples)
         self.least_ = min(1, *(len(example.labels) for example in examples))
-        settings = self._complete(len(examples), has_dev=bool(dev))
+        settings = self._complete(len(examples))
         score = partial(self._dev_scores, dev, progress=_of_dev_data(run["progress"])) if dev else None
         record = self._learn(examples, dev, partial(_run_trainer, settings=settings, score=score, **run))
         known = set(self.statistics_.labels)
@@ -187,6 +189,7 @@ class SetModel(SetEstimator):
             "processes": n_processes(),
             "learning_rate": settings.learning_rate,
             **record,
+            "dev_texts_in_training": count_shared(examples, dev),
             "dev_labels_unseen_in_training": len(unseen),
             "dev_examples_with_unseen_labels": sum(not known.issuperset(example.labels) for example in dev),
             "seconds": round(time.monotonic() - began, 1),
@@ -199,14 +202,13 @@ class SetModel(SetEstimator):
         others = set(self.statistics_.labels).union(() if isinstance(given, str) else given)
         return np.array([label not in others for label in known], bool)
 
-    def _complete(self, n_examples: int, *, has_dev: bool) -> TrainingSettings:
+    def _complete(self, n_examples: int) -> TrainingSettings:
         """Return the training settings with what depends on the model and the number of examples."""
         if self.model in SHAPES:
             kind, own_rate = "encoder-decoder", SHAPES[self.model].learning_rate
         else:
             kind, own_rate = "adapters" if self.training.lora_rank else find_kind(self.model), None
-        filled = self.training.completed(kind, n_examples, n_processes=n_processes(), own_rate=own_rate)
-        return filled if has_dev else replace(filled, patience=None)
+        return self.training.completed(kind, n_examples, n_processes=n_processes(), own_rate=own_rate)
 
     def _dev_scores(self, dev: list[Example], progress: Progress | None = None) -> dict[str, float]:
         predictions = self.predict(dev, progress=progress)

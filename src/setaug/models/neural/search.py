@@ -105,11 +105,11 @@ class SetSearch(SetModel):
 
     def _learn(self, examples: list[Example], dev: list[Example], train: Train) -> dict[str, Any]:
         self.mixture_: Mixture | None = None
-        self.mean_size_ = mean(len(example.labels) for example in examples if example.labels)
         labels = known_labels(self.statistics_, self.vocabulary, dev=dev)
         writer = new_writer(self.model, examples, labels=labels, **self._written)
-        self.network_, data, counts = set_targets(writer, examples, self.write_targets, self.training)
+        self.network_, data, kept, counts = set_targets(writer, examples, self.write_targets, self.training)
         self.largest_ = self.network_.largest
+        self.mean_size_ = mean(len(example.labels) for example in kept if example.labels)
         record = counts | fit_writer(self.network_, data, self.training, train)
         self.network_ = self.network_.merged()
         if dev and self.choose != "written" and self._can_sum(self._decoding()):

@@ -350,11 +350,11 @@ def set_targets(
     examples: Sequence[Example],
     write: Callable[[Sequence[Example], int], list[list[str]]],
     training: TrainingSettings,
-) -> tuple[Writer, TrainingSet, dict[str, int]]:
-    """Return the writer, limited to the size of the sets that are trained on, with their training set and counts."""
+) -> tuple[Writer, TrainingSet, list[Example], dict[str, int]]:
+    """Return the writer, limited to the size of the sets that are trained on, their training set, them, and counts."""
     data, kept, counted = make_training_set(writer, examples, write=write, settings=training)
     writer = replace(writer, largest=max(len(example.labels) for example in kept))
-    return writer, data, counted | {"labels_written_alike": count_written_alike(writer)}
+    return writer, data, kept, counted | {"labels_written_alike": count_written_alike(writer)}
 
 
 def fit_writer(
