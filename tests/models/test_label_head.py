@@ -12,7 +12,7 @@ from setaug import Example
 from setaug.models import SetGenerator, TrainingSettings, load_model, make_model
 from setaug.models.model_folder import CARD, HEAD
 from setaug.models.neural.generator import MEMBERS
-from setaug.models.neural.label_head import HeadCollator, LabelHead, trained_with
+from setaug.models.neural.label_head import WEIGHT, HeadCollator, LabelHead, trained_with
 from setaug.models.neural.training.objectives import training_loss
 from setaug.settings import Decoding
 from tests.conftest import DEV, EXAMPLES
@@ -94,7 +94,7 @@ def test_the_loss_is_that_of_the_decoder_plus_that_of_the_labels(kind, way):
         assert isinstance(collate, HeadCollator)
         found = both(layout.model, collate(ITEMS))
         assert any(name.startswith("label_head.") for name in layout.model.state_dict())  # so checkpoints have it
-    torch.testing.assert_close(found, plain + sum(lost) / n_tokens, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found, plain + WEIGHT * sum(lost) / n_tokens, rtol=1e-4, atol=1e-5)
     found.backward()
     assert all(weights.grad is not None for weights in head.parameters())
     assert not hasattr(layout.model, "label_head")

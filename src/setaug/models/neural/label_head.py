@@ -17,6 +17,8 @@ MAX_LABELS = 5000
 """Above this number of labels there is no head by default: it needs a score of each label for each token."""
 _SPREAD = 0.02
 """Standard deviation of the initial queries."""
+WEIGHT = 0.2
+"""Weight of the head's loss. Its gradient in the encoder costs the decoder something where there are many labels."""
 _DROPOUTS = ("dropout_rate", "dropout", "hidden_dropout_prob")
 """Names of an encoder's dropout in configurations, which the head has, too."""
 _ATTRIBUTE = "label_head"
@@ -147,9 +149,10 @@ class HeadCollator:
 
 
 def joint_loss(model: Any, batch: Batch, *, whole: Any, loss: Callable[[Any, Batch], torch.Tensor]) -> torch.Tensor:
-    """Return the loss of the decoder plus that of the head: the negative log-likelihood of the labels, per token.
+    """Return the loss of the decoder plus, with its weight, that of the head.
 
-    It counts once for each target of a text, so that it weighs as much as what the decoder learns from the text.
+    That is the negative log-likelihood of the labels, per token like that of the decoder, once for each target of a
+    text: so the two are in the same proportion whatever the number of targets.
 
     Parameters
     ----------
@@ -165,7 +168,7 @@ def joint_loss(model: Any, batch: Batch, *, whole: Any, loss: Callable[[Any, Bat
         value = loss(model, batch)
     (log_odds,) = scored
     each = binary_cross_entropy_with_logits(log_odds.float(), batch["hits"], reduction="none").sum(dim=1)
-    return value + each @ batch["n_targets"].to(each.dtype) / batch["lengths"].sum()
+    return value + WEIGHT * each @ batch["n_targets"].to(each.dtype) / batch["lengths"].sum()
 
 
 @contextmanager
