@@ -1,4 +1,4 @@
-"""How well a generator and its TF-IDF companion are mixed, by the number of dev examples.
+"""How well a generator, its label head and its TF-IDF companion are mixed, by the number of dev examples.
 
     OMP_NUM_THREADS=1 python benchmarks/mixtures.py MODEL --data 'reuters[min2,train300]' --data-dir DIR
 
@@ -35,11 +35,11 @@ def tuned(members: Members, hits: Hits, sizes: Any, *, which: slice, largest: in
 
 
 def tuned_by_f1(members: Members, hits: Hits, sizes: Any, *, largest: int) -> Any:
-    """Choose the weight with the highest F1 on the dev examples; the probabilities are calibrated without a prior."""
-    calibrations = [LogisticCalibration.fit(one.labels, hits) for one in members]
+    """Choose the weight of TF-IDF by F1 on the dev examples; the probabilities are calibrated without a prior."""
+    calibrations = [LogisticCalibration.fit(one.labels, hits) for one in members[:2]]
 
     def mean(others: Members, weight: float) -> LabelProbabilities:
-        parts = [replace(one, labels=apply(one.labels)) for apply, one in zip(calibrations, others, strict=True)]
+        parts = [replace(one, labels=apply(one.labels)) for apply, one in zip(calibrations, others[:2], strict=True)]
         return average(parts, (weight, 1 - weight))
 
     def score(weight: float) -> float:
@@ -79,13 +79,16 @@ def main() -> None:
     texts, known = [one.text for one in dev], list(model.classes_)
     members = [model.network_.probabilities(texts, model.decoding, n_each=DRAWS)]
     members.append(probabilities_of(TfidfClassifier().fit(dataset.train), texts, known))
+    if model.network_.head is not None:
+        members.append(model.network_.head_probabilities(texts, 32))
     hits, sizes = hits_of(dev, known)
     ways = {
         "alone": partial(tuned, which=slice(1)),
         "TF-IDF": partial(tuned, which=slice(1, 2)),
         "weights by F1": tuned_by_f1,
-        "without calibration": partial(tuned, which=slice(2), calibrate=False),
-        "default": partial(tuned, which=slice(2)),
+        "without calibration": partial(tuned, which=slice(3), calibrate=False),
+        "without the label head": partial(tuned, which=slice(2)),
+        "default": partial(tuned, which=slice(3)),
     }
     print(f"{options.data}: {len(dev)} dev texts, {options.repeat} repetitions; F1 and macro F, per cent")
     for n_dev in options.dev:
@@ -93,9 +96,9 @@ def main() -> None:
         rng = np.random.default_rng(0)
         for _ in range(options.repeat):
             order = rng.permutation(len(dev))
-            judges, rest = order[:n_dev], order[n_dev:]
+            tuning, rest = order[:n_dev], order[n_dev:]
             for name, way in ways.items():
-                choose = way(_rows(members, judges), hits[judges], sizes[judges], largest=model.largest_)
+                choose = way(_rows(members, tuning), hits[tuning], sizes[tuning], largest=model.largest_)
                 chosen = choose(_rows(members, rest))
                 found[name].append((mean_f1(chosen, hits[rest], sizes[rest]), macro_f1(chosen, hits[rest])))
         for name, scores in found.items():

@@ -37,6 +37,7 @@ def repeat_rare(examples: Sequence[Example]) -> list[Example]:
 
 RECIPES: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Sequence[Example]], Sequence[Example]]]] = {
     "default": ({}, {}, list),
+    "no label head": ({"label_head": False}, {}, list),
     "fresh orders": ({"fresh_orders": True}, {}, list),
     "1 order besides the given one": ({}, {"n_orders": 1}, list),
     "4 orders besides the given one": ({}, {"n_orders": 4}, list),
@@ -50,15 +51,15 @@ def run(name: str, model: str, data: str, data_dir: str, *, seed: int, n_texts: 
     """Train by a recipe; return the model, the dev texts that are scored, and the scores."""
     training, orders, change = RECIPES[name]
     dataset = load_dataset(data, data_dir)
-    judges = choose(dataset.dev, N_DEV)
-    taken = {one.id for one in judges}
+    tuning = choose(dataset.dev, N_DEV)
+    taken = {one.id for one in tuning}
     others = choose([one for one in dataset.dev if one.id not in taken], n_texts)
     began = time.process_time()
     generator = SetGenerator(
         model,
         augmenter=SetAugmenter(random_state=seed, **orders),
         training=TrainingSettings(precision=precision, seed=seed, **training),
-    ).fit(change(dataset.train), dev=judges, progress=False)
+    ).fit(change(dataset.train), dev=tuning, progress=False)
     found: dict[str, Any] = {"seconds": round(time.process_time() - began), "n_texts": len(others)}
     gold = [one.labels for one in others]
     for way in ("best", "written"):

@@ -9,7 +9,8 @@ from setaug.examples import Example, check_labels
 from setaug.orders.statistics import LabelStatistics
 
 SHARED = "texts of the dev data are also in the training data"
-"""The beginning of a warning."""
+_BY_CHANCE = 0.25
+"""So many of the dev texts may be training texts without a warning: short texts repeat."""
 JOINED = "most labels look like several labels in one"
 _SAMPLE = 1000
 """How many labels are looked at to see whether they are joined."""
@@ -68,13 +69,17 @@ def warn_of_joined(labels: Iterable[str]) -> None:
         warnings.warn(joined_sentence(joined, remedy), stacklevel=3)
 
 
-def warn_of_shared(n_texts: int) -> None:
-    """Warn in Python if dev texts are also training texts."""
-    if n_texts:
-        warnings.warn(
-            f"{SHARED}: {n_texts:,} of them. Scores on them, and sets that are tuned on them, are too optimistic.",
-            stacklevel=3,
-        )
+def shared_sentence(n_shared: int, n_dev: int) -> str | None:
+    """Return the warning about dev texts that are also training texts, if these are more than a few by chance."""
+    if n_shared <= n_dev * _BY_CHANCE:
+        return None
+    return f"{n_shared:,} of {n_dev:,} {SHARED}; scores on them, and sets tuned on them, are too optimistic"
+
+
+def warn_of_shared(n_shared: int, n_dev: int) -> None:
+    """Warn in Python if many dev texts are also training texts."""
+    if sentence := shared_sentence(n_shared, n_dev):
+        warnings.warn(sentence, stacklevel=3)
 
 
 @contextmanager
@@ -82,7 +87,7 @@ def unwarned() -> Iterator[None]:
     """Ignore the warnings of this module, where they are given in another way."""
     with warnings.catch_warnings():
         for message in (JOINED, SHARED):
-            warnings.filterwarnings("ignore", message=message)
+            warnings.filterwarnings("ignore", message=f".*{message}")
         yield
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from setaug import Example
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import MIN_JUDGES, SHRINKAGE, LabelProbabilities, LogisticCalibration
+from setaug.decoding.mixture import MIN_TUNING, SHRINKAGE, LabelProbabilities, LogisticCalibration
 from setaug.errors import DataError
 from setaug.metrics import score_sets
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
@@ -64,7 +64,7 @@ def test_the_rule_is_chosen_on_the_dev_data(classifier):
     hits = np.array([[label in gold for label in classifier.labels_] for gold in GOLD])
     assert classifier.calibration_ == LogisticCalibration.fit(own, hits, shrinkage=SHRINKAGE)
     sizes = np.array(list(map(len, GOLD)))
-    assert len(DEV) < MIN_JUDGES  # so few do not compare ways
+    assert len(DEV) < MIN_TUNING  # so few do not compare ways
     options = {"least": 1, "largest": max(len(one.labels) for one in EXAMPLES), "ways": ["expected-f1"]}
     rule, reached = Rule.fit(classifier.calibration_(own), None, hits, sizes, **options)
     assert (rule.way, rule.k) == (classifier.rule_.way, classifier.rule_.k)

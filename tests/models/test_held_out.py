@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setaug import Example
 from setaug.models import SetClassifier, SetSearch, TrainingSettings
-from setaug.models.held_out import MAX_HELD_OUT, draw_judges, hold_out
+from setaug.models.held_out import MAX_HELD_OUT, hold_out, sample_dev
 from setaug.sample import sample_examples
 from setaug.settings import MIN_EXAMPLES
 
@@ -28,7 +28,7 @@ def test_each_example_is_on_one_side_and_each_label_and_text_stays_where_it_is_n
     assert all(known.issuperset(one.labels) for one in dev)
 
 
-@pytest.mark.parametrize(("make", "at_most"), [(SetClassifier, "MAX_SCORED"), (SetSearch, "MAX_JUDGES")])
+@pytest.mark.parametrize(("make", "at_most"), [(SetClassifier, "MAX_TUNING_SCORED"), (SetSearch, "MAX_TUNING")])
 def test_much_dev_data_is_sampled_to_tune_with(make, at_most, monkeypatch):
     monkeypatch.setattr(sys.modules[make.__module__], at_most, 20)
     examples = list(sample_examples(100))
@@ -36,11 +36,11 @@ def test_much_dev_data_is_sampled_to_tune_with(make, at_most, monkeypatch):
     assert (model.record_["n_dev"], model.record_["chosen"]["n_dev"]) == (50, 20)
 
 
-def test_of_many_judges_the_same_are_drawn_each_time_and_few_are_taken_as_they_are():
+def test_of_many_dev_examples_the_same_are_drawn_each_time_and_few_are_taken_as_they_are():
     examples = list(sample_examples(60))
-    assert draw_judges(examples, at_most=60) == examples
-    drawn = draw_judges(examples, at_most=20)
-    assert drawn == draw_judges(examples, at_most=20) != examples[:20]
+    assert sample_dev(examples, at_most=60) == examples
+    drawn = sample_dev(examples, at_most=20)
+    assert drawn == sample_dev(examples, at_most=20) != examples[:20]
     assert len({one.text for one in drawn}) == 20
 
 

@@ -16,6 +16,7 @@ from setaug.models import SetGenerator, SetSearch, TrainingSettings, load_model,
 from setaug.models.companion import fit_companion
 from setaug.models.neural.writer import DRAWS
 from setaug.models.tfidf import TfidfClassifier
+from setaug.sample import sample_examples
 from setaug.settings import WAYS, Decoding
 from tests.conftest import DEV, EXAMPLES
 
@@ -279,6 +280,37 @@ def test_a_set_that_is_left_out_does_not_set_the_largest_size(kind, tmp_path):
     loaded = load_model(tmp_path)
     assert model.largest_ == model.network_.largest == loaded.largest_ == loaded.network_.largest == most
     assert loaded.predict(TEXTS) == model.predict(TEXTS)
+    if kind is SetSearch:
+        assert 1 <= model.mean_size_ <= most
+
+
+def test_the_companion_learns_from_what_was_held_out_once_sets_are_tuned():
+    examples = list(sample_examples(110, seed=5))
+    model = SetGenerator("tiny", training=SHORT).fit(examples, progress=False)
+    assert model.is_held_out_
+    held, kept = {one.text for one in model.dev_}, [one for one in examples if one not in model.dev_]
+    assert len(held) == 11
+    assert len(kept) == 99
+    again = fit_companion([*kept, *model.dev_], ())
+    assert np.array_equal(model.companion_.predict_proba(TEXTS), again.predict_proba(TEXTS))
+    given = SetGenerator("tiny", training=SHORT).fit(kept, dev=model.dev_, progress=False)
+    assert not given.is_held_out_
+    assert not np.array_equal(given.companion_.predict_proba(TEXTS), again.predict_proba(TEXTS))
+
+
+@pytest.mark.parametrize("kind", [SetGenerator, SetSearch])
+def test_dev_texts_that_are_training_texts_are_warned_of_and_counted(kind):
+    dev = [example for example in DEV if example.text not in {one.text for one in EXAMPLES}]
+    with pytest.warns(UserWarning, match=f"9 of {len(dev) + 9} texts of the dev data are also in the training data"):
+        model = kind("tiny", training=SHORT).fit(EXAMPLES[:40], dev=[*dev, *EXAMPLES[:9]], progress=False)
+    assert model.record_["dev_texts_in_training"] == 9
+
+
+def test_shares_of_samples_are_label_probabilities_too(chooser):
+    found = chooser.label_probabilities(TEXTS, samples=4)
+    assert found.sizes is None
+    assert np.array_equal(found.labels, chooser.predict_proba(TEXTS, samples=4))
+    assert set(np.unique(found.labels * 4)) <= {0, 1, 2, 3, 4}
 
 
 def test_a_way_that_is_asked_for_at_first_is_tuned_too():

@@ -1,5 +1,6 @@
 """The plain baseline: what it chooses, what it predicts, and that odd data does not trouble it."""
 
+import random
 import subprocess
 import sys
 from dataclasses import replace
@@ -251,3 +252,12 @@ def test_data_that_makes_no_sense_is_refused(model):
 def test_it_does_not_need_torch():
     code = "import sys\nimport setaug.models.tfidf\nsys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_label_of_all_texts_is_sure_also_where_words_tell_little():
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices("abcdefgh", k=6)) + f" {at % 7}x" for at in range(120)]
+    sets = [["always", *(["sometimes"] if rng.random() < 0.1 else [])] for _ in texts]
+    model = TfidfClassifier().fit(texts, sets)
+    at = model.labels_.index("always")
+    assert (model.predict_proba(texts)[:, at] > 0.99).all()

@@ -234,7 +234,7 @@ def _read(options: argparse.Namespace, path: str, skipped: Any) -> "list[Example
 
 def _report(model: "SetModel", folder: Path) -> None:
     from setaug.models.model_card import dev_f1
-    from setaug.vocabulary import SHARED
+    from setaug.vocabulary import shared_sentence
 
     record: dict[str, Any] = model.record_
     lines = [
@@ -249,17 +249,18 @@ def _report(model: "SetModel", folder: Path) -> None:
         lines.append("no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept")
         if model.kind == "generator" and model.mixture_ is None and model.labels_ is not None:
             lines.append("predict returns the sets that the model writes; --choose expected-f1 uses probabilities")
-        elif getattr(model, "companion_", None) is not None:
-            lines.append("nothing is calibrated, and the TF-IDF companion counts as much as each part of the model")
+        elif len(members := getattr(model, "members_", ())) > 1:
+            lines.append(f"nothing is calibrated, and {', '.join(members).replace('_', ' ')} count the same")
     if record.get("too_large_for_companion"):
         lines.append(
             "no TF-IDF companion was fitted: with so many words and labels, it would take long; --companion fits it"
         )
+    if shared := shared_sentence(record.get("dev_texts_in_training", 0), record["n_dev"]):
+        lines.append(shared)
     counts = {
         "texts_cut_off": "texts were truncated at --max-source-length",
         "left_out_targets_too_long": "examples were skipped: their labels need more than --max-target-length tokens",
         "labels_written_alike": "labels have the same tokens as another label, so the model cannot write them",
-        "dev_texts_in_training": f"{SHARED}; scores on them, and sets tuned on them, are too optimistic",
         "dev_labels_unseen_in_training": "labels of the dev data are not in the training data"
         + ("" if model.kind == "classifier" else "; they can be predicted, but were not trained on"),
     }

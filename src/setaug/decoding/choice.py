@@ -34,7 +34,7 @@ _MAX_SIZE = 40
 """Up to this size, sets are not large: `MAX_LABELS` are enough."""
 _CELLS = 128 * MAX_LABELS * _MAX_SIZE
 """Texts times labels times sizes at a time, which bounds memory."""
-_MAX_JUDGES = 1000
+_MAX_TUNING = 1000
 """Of more dev examples, every second, third, ... compares the ways; more would only take longer."""
 _TINY = 1e-9
 _NEGLIGIBLE = 1e-4
@@ -207,7 +207,7 @@ class Rule:
         """
         level, _ = tune_threshold(probabilities, hits, n_true, at_least_one=least == 1)
         k, _ = tune_k(probabilities, hits, n_true, largest=largest or probabilities.shape[1])
-        rows = slice(None, None, -(-len(probabilities) // _MAX_JUDGES) or 1)
+        rows = slice(None, None, -(-len(probabilities) // _MAX_TUNING) or 1)
         probabilities, hits, n_true = probabilities[rows], hits[rows], n_true[rows]
         sizes = None if sizes is None else sizes[rows]
         best: tuple[Rule, Floats] | None = None

@@ -18,7 +18,7 @@ SHRINKAGE = 5.0
 """Strength of the penalty that pulls calibrations to the identity; chosen on dev data, see docs/models.md."""
 _PRIOR = 30.0
 """Pseudo-counts that pull weights to equal ones; chosen on dev data, too."""
-MIN_JUDGES = 50
+MIN_TUNING = 50
 """Fewer dev examples do not compare ways to choose a set: by chance, a tuned threshold is often better on them."""
 _RAREST = 1e-4
 """Labels that are rarer are treated as if they were so frequent."""
@@ -196,7 +196,7 @@ class Mixture:
             slope, shifts = _calibrate_mean(mixture.combine(members).labels, hits)
             mixture = replace(mixture, slope=slope, shifts=shifts)
         mean = mixture.combine(members)
-        ways = ways if len(hits) >= MIN_JUDGES else ways[:1]
+        ways = ways if len(hits) >= MIN_TUNING else ways[:1]
         rule, f1 = Rule.fit(mean.labels, mean.sizes, hits, n_true, least=least, largest=largest, ways=ways)
         return replace(mixture, rule=rule), f1
 

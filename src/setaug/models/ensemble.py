@@ -194,15 +194,15 @@ def combine_predictions(
     keys = [one.id for one in files[0]]
     stand_ins = [Example("", (), id=key) for key in keys]
     aligned = [match(stand_ins, part) for part in files]
-    judged = [match(dev, part) for part in dev_files]
-    named = {label for part in (*aligned, *judged) for one in part for label in one.probabilities or ()}
+    dev_aligned = [match(dev, part) for part in dev_files]
+    named = {label for part in (*aligned, *dev_aligned) for one in part for label in one.probabilities or ()}
     labels = sorted(named)
     if not labels:
         raise DataError("the predictions have no probabilities.")
     members = [_table(part, labels, number) for number, part in enumerate(aligned, 1)]
     f1, least = None, min([1, *(len(one.labels) for part in aligned for one in part)])
     if dev:
-        known = [_table(part, labels, n) for n, part in enumerate(judged, 1)]
+        known = [_table(part, labels, n) for n, part in enumerate(dev_aligned, 1)]
         mixture, f1 = fit_mixture(known, dev, labels, least=least, ways=ways_of(choose))
     else:
         mixture = Mixture.equal(len(files), least=least)

@@ -9,10 +9,10 @@ from setaug.examples import Example
 
 MAX_HELD_OUT = 500
 """Maximum number of held-out examples: more would only slow down each evaluation."""
-MAX_JUDGES = 300
+MAX_TUNING = 300
 """Maximum number of dev examples that decide how a model that writes chooses sets; more would only take longer."""
-MAX_SCORED = 1000
-"""Maximum number of dev examples that decide how a classifier does: each needs a row with all labels."""
+MAX_TUNING_SCORED = 1000
+"""The same for classifiers: each example takes a row of memory with all labels."""
 
 
 def hold_out(examples: Sequence[Example], *, fraction: float, seed: int) -> tuple[list[Example], list[Example]]:
@@ -59,6 +59,6 @@ def count_shared(examples: Sequence[Example], dev: Sequence[Example]) -> int:
     return sum(example.text in texts for example in dev)
 
 
-def draw_judges(dev: Sequence[Example], *, at_most: int) -> list[Example]:
+def sample_dev(dev: Sequence[Example], *, at_most: int) -> list[Example]:
     """Return the dev examples to tune with: all, or as many as allowed, the same for every model."""
     return list(dev) if len(dev) <= at_most else random.Random(0).sample(dev, at_most)

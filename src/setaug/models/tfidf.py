@@ -207,10 +207,10 @@ class TfidfClassifier(LabelScorer):
         unseen = self.vectorizer_.transform([example.text for example in given]) if given else None
         validates = len(given) < _ENOUGH
         folds = _fold(texts, self.folds) if validates else []
-        judges = [*examples, *given] if validates else given
-        hits, sizes = hits_of(judges, places)
+        tuning = [*examples, *given] if validates else given
+        hits, sizes = hits_of(tuning, places)
         self.label_words_ = LabelWords.fit(self.labels_, texts) if self.label_words else None
-        named = self._named([example.text for example in judges])
+        named = self._named([example.text for example in tuning])
 
         self.trials_: list[Trial] = []
         for done, (name, c) in enumerate(self.candidates, 1):

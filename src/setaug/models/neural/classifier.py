@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from setaug.augmenter import SetAugmenter
 from setaug.decoding.choice import Rule
-from setaug.decoding.mixture import MIN_JUDGES, SHRINKAGE, LabelProbabilities, LogisticCalibration
+from setaug.decoding.mixture import MIN_TUNING, SHRINKAGE, LabelProbabilities, LogisticCalibration
 from setaug.decoding.scored import check_scored, ways_of
 from setaug.estimator import LabelScorer
 from setaug.examples import Data, Example
 from setaug.metrics.indicators import hits_of
-from setaug.models.held_out import MAX_SCORED, draw_judges
+from setaug.models.held_out import MAX_TUNING_SCORED, sample_dev
 from setaug.models.neural.batches import (
     Batch,
     Item,
@@ -167,14 +167,14 @@ class SetClassifier(LabelScorer, SetModel):
 
     def _tune(self, dev: list[Example]) -> dict[str, Any]:
         """Calibrate the probabilities, and choose the rule with the highest mean F1; return what it was chosen by."""
-        judges = draw_judges(dev, at_most=MAX_SCORED)
-        found = self.network_.probabilities([example.text for example in judges], self.batch_size, None)
-        hits, n_true = hits_of(judges, self.labels_)
+        tuning = sample_dev(dev, at_most=MAX_TUNING_SCORED)
+        found = self.network_.probabilities([example.text for example in tuning], self.batch_size, None)
+        hits, n_true = hits_of(tuning, self.labels_)
         self.calibration_ = LogisticCalibration.fit(found, hits, shrinkage=SHRINKAGE)
-        ways = ways_of(self.choose) if len(judges) >= MIN_JUDGES else ways_of(self.choose)[:1]
+        ways = ways_of(self.choose) if len(tuning) >= MIN_TUNING else ways_of(self.choose)[:1]
         options: Any = {"least": self.rule_.least, "largest": self.largest_, "ways": ways}
         self.rule_, f1 = Rule.fit(self.calibration_(found), None, hits, n_true, **options)
-        return {"f1": f1, "n_dev": len(judges)}
+        return {"f1": f1, "n_dev": len(tuning)}
 
     def _find(self, texts: Sequence[str], progress: Progress | None) -> LabelProbabilities:
         return LabelProbabilities(self.calibration_(self.network_.probabilities(texts, self.batch_size, progress)))

@@ -18,7 +18,7 @@ from setaug.errors import DataError
 from setaug.examples import Data, Example, LabelSets, Skipped, make_examples, make_texts
 from setaug.metrics.indicators import hits_of
 from setaug.models.companion import fit_companion
-from setaug.models.held_out import MAX_JUDGES, draw_judges
+from setaug.models.held_out import MAX_TUNING, sample_dev
 from setaug.models.model_folder import COMPANION, HEAD
 from setaug.models.neural.label_head import MAX_LABELS, LabelHead
 from setaug.models.neural.model import SetModel, Train
@@ -180,12 +180,12 @@ class SetGenerator(SetModel):
         Without dev data, decoder, label head and companion count the same. Once it is chosen, the companion is fitted
         again with the examples that were held out for this.
         """
-        judges = draw_judges(dev, at_most=MAX_JUDGES)
+        tuning = sample_dev(dev, at_most=MAX_TUNING)
         if self.companion is not False:
-            self.companion_ = fit_companion(examples, judges, at_any_cost=bool(self.companion))
+            self.companion_ = fit_companion(examples, tuning, at_any_cost=bool(self.companion))
         record: dict[str, Any] = {"too_large_for_companion": self.companion is None and self.companion_ is None}
         if dev:
-            record["chosen"] = self._tune(judges, self._available)
+            record["chosen"] = self._tune(tuning, self._available)
         else:
             self.members_ = self._available
             self.mixture_ = Mixture.equal(len(self.members_), least=self.least_, largest=self.largest_)
@@ -228,21 +228,21 @@ class SetGenerator(SetModel):
         self._check_fitted()
         if not self.network_.can_sum(self.decoding):
             raise ValueError("only models with a closed vocabulary and the constraint have probabilities to tune.")
-        judges = make_examples(data, labels, self.columns_)
-        if not judges:
+        tuning = make_examples(data, labels, self.columns_)
+        if not tuning:
             raise DataError("the data to tune with is empty.")
         for name in members:
             check_choice("members", name, MEMBERS)
         names = [name for name in self._available if name in members]
         if not names:
             raise ValueError(f"the model has none of these members: {', '.join(members)}.")
-        chosen = self._tune(judges, names, calibrate=calibrate)
+        chosen = self._tune(tuning, names, calibrate=calibrate)
         self.record_ = {**self.record_, "chosen": chosen}
         return self
 
-    def _tune(self, judges: Sequence[Example], members: Sequence[str], *, calibrate: bool = True) -> dict[str, Any]:
-        known, texts = list(self.classes_), [example.text for example in judges]
-        hits, n_true = hits_of(judges, known)
+    def _tune(self, tuning: Sequence[Example], members: Sequence[str], *, calibrate: bool = True) -> dict[str, Any]:
+        known, texts = list(self.classes_), [example.text for example in tuning]
+        hits, n_true = hits_of(tuning, known)
         how: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "calibrate": calibrate}
         how |= {"ways": ways_of(self.decoding.choose), "new": self._are_new(known)}
         found = {name: self._of_member(name, texts, self.decoding) for name in members}
@@ -259,7 +259,7 @@ class SetGenerator(SetModel):
         self.mixture_, self.members_ = mixture, tuple(names)
         chosen = {"f1": f1, "f1_alone": {name: f1 for name, (_, f1) in alone.items()}, "members": names}
         summary = {name: value for name, value in mixture.to_dict().items() if name != "shifts"}
-        return chosen | {"n_dev": len(judges), **summary}
+        return chosen | {"n_dev": len(tuning), **summary}
 
     def _of_member(
         self, name: str, texts: Sequence[str], decoding: Decoding, progress: Progress | None = None

@@ -131,7 +131,7 @@ class SetModel(SetEstimator):
         self._check()
         if is_main_process():
             warn_of_joined(dict.fromkeys(label for example in examples for label in example.labels))
-            warn_of_shared(count_shared(examples, given or []))
+            warn_of_shared(count_shared(examples, given or []), len(given or []))
         self.is_held_out_ = given is None
         examples, self.dev_ = self._split(examples) if given is None else (examples, given)
         dev_examples = self.dev_

@@ -21,7 +21,7 @@ from setaug.decoding.mixture import LabelProbabilities, Mixture
 from setaug.decoding.scored import ASKED, changed, predict_mixed, ways_of
 from setaug.examples import Data, Example, make_texts
 from setaug.metrics.indicators import hits_of
-from setaug.models.held_out import MAX_JUDGES, draw_judges
+from setaug.models.held_out import MAX_TUNING, sample_dev
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.writer import DRAWS, Writer, fit_writer, load_writer, new_writer, set_targets
 from setaug.predictions import Prediction
@@ -113,13 +113,13 @@ class SetSearch(SetModel):
         record = counts | fit_writer(self.network_, data, self.training, train)
         self.network_ = self.network_.merged()
         if dev and self.choose != "written" and self._can_sum(self._decoding()):
-            judges = draw_judges(dev, at_most=MAX_JUDGES)
-            found = self._probabilities([example.text for example in judges], self._decoding(), None)
+            tuning = sample_dev(dev, at_most=MAX_TUNING)
+            found = self._probabilities([example.text for example in tuning], self._decoding(), None)
             known = list(self.classes_)
-            hits, n_true = hits_of(judges, known)
+            hits, n_true = hits_of(tuning, known)
             options: dict[str, Any] = {"least": self.least_, "largest": self.largest_, "ways": ways_of(self.choose)}
             self.mixture_, f1 = Mixture.fit([found], hits, n_true, new=self._are_new(known), **options)
-            record["chosen"] = {"f1": f1, "n_dev": len(judges)}
+            record["chosen"] = {"f1": f1, "n_dev": len(tuning)}
         return record
 
     def write_targets(self, examples: Sequence[Example], epoch: int) -> list[list[str]]:
