@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from setaug import Example, SetGenerator, TfidfClassifier, load_model
+from setaug import Example, SetGenerator, TfidfClassifier, TrainingSettings, load_model
 from setaug.cli import main
 from setaug.errors import ModelError
 from setaug.models.ensemble import SetEnsemble
 from setaug.models.hub import find_model, push_model
 from setaug.models.model_card import make_model_card
+from setaug.models.neural.generator import MEMBERS
 from setaug.orders.statistics import LabelStatistics
 from tests.conftest import DEV, EXAMPLES
 from tests.models.hub_server import Hub, Repository, running_hub
@@ -53,6 +54,14 @@ def test_a_model_is_pushed_and_loaded_by_its_name(hub: Hub, generator, generator
     (tmp_path / "in.jsonl").write_text(json.dumps({"text": TEXTS[0]}) + "\n")
     assert main(["predict", "org/topics", str(tmp_path / "in.jsonl"), "-o", str(tmp_path / "out.jsonl")]) == 0
     assert json.loads((tmp_path / "out.jsonl").read_text())["labels"] == list(again.predict(TEXTS[:1])[0].labels)
+
+
+def test_a_label_head_and_a_companion_are_pushed_with_their_model(hub: Hub) -> None:
+    training = TrainingSettings(epochs=1, seed=1)
+    model = SetGenerator("tiny", training=training).fit(EXAMPLES[:40], dev=DEV, progress=False)
+    assert model.members_ == MEMBERS
+    model.push_to_hub("org/whole")
+    assert load_model("org/whole").predict(TEXTS) == model.predict(TEXTS)
 
 
 def test_an_ensemble_is_pushed_with_its_members(hub: Hub, classifier, tmp_path: Path) -> None:

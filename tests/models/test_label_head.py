@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from setaug import Example
 from setaug.models import SetGenerator, TrainingSettings, load_model, make_model
@@ -68,6 +69,12 @@ def test_scores_are_weighted_sums_over_tokens_without_padding():
     torch.testing.assert_close(head(padded[None], mask[None])[0], torch.stack(wanted), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(head(states[None] * 7, torch.ones(1, 4))[0], torch.stack(wanted), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(head.trained()(states[None], torch.ones(1, 4))[0], torch.stack(wanted))
+
+
+def test_a_text_without_tokens_has_finite_scores():
+    head = with_values(new_head(layout_of(make_torch_model("t5"))))
+    found = head(torch.randn(1, 3, head.queries.shape[1]), torch.zeros(1, 3))
+    assert found.isfinite().all()
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
@@ -185,6 +192,14 @@ def test_damaged_heads_are_refused_and_older_folders_are_read(model, tmp_path):
     card = json.loads((tmp_path / CARD).read_bytes())
     for changed in ({"members": ["oracle"]}, {"members": []}, {"label_head": ["joy"]}, {"label_head": None}):
         (tmp_path / CARD).write_text(json.dumps(card | changed))
+        with pytest.raises(ModelError, match="is not a valid setaug model"):
+            load_model(tmp_path)
+    (tmp_path / CARD).write_text(json.dumps(card))
+    whole = (tmp_path / HEAD).read_bytes()
+    weights = load_file(tmp_path / HEAD)
+    save_file(weights | {"bias": weights["bias"] * torch.nan}, tmp_path / HEAD)
+    for damage in ((tmp_path / HEAD).read_bytes(), whole[:-4], b""):
+        (tmp_path / HEAD).write_bytes(damage)
         with pytest.raises(ModelError, match="is not a valid setaug model"):
             load_model(tmp_path)
     old = deepcopy(model).tune(DEV, members=["decoder", "companion"])

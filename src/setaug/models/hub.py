@@ -8,11 +8,11 @@ from typing import Any
 
 from setaug.errors import MissingExtraError, ModelError
 from setaug.models.model_card import HUB_NAME, MODEL_CARD, PLACE, is_hub_name
-from setaug.models.model_folder import CARD, COMPANION, MEMBER, STATISTICS, first_line, read_card
+from setaug.models.model_folder import CARD, COMPANION, HEAD, MEMBER, STATISTICS, first_line, read_card
 
 _FILES = (
     *("README.md", CARD, STATISTICS, "*config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer*"),
-    *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*", COMPANION),
+    *("special_tokens*", "added_tokens.json", "vocab*", "merges.txt", "*.model", "chat_template*", COMPANION, HEAD),
 )
 """The files of a model; other files are not uploaded."""
 _PATTERNS = (*_FILES, *(f"{MEMBER}*/{name}" for name in _FILES))

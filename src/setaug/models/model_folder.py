@@ -35,6 +35,8 @@ _RUN = "run.json"
 _BESIDE = ".saving-"
 COMPANION = "companion.tfidf"
 """The file of a companion. It does not end with .safetensors: vLLM and others load all such files as the model's."""
+METRICS = "metrics.jsonl"
+"""The file of a run with the losses and the dev scores of its training."""
 HEAD = "label-head.tensors"
 """The file of a label head."""
 _INDEX = "model.safetensors.index.json"
@@ -217,7 +219,7 @@ def forget_run(folder: Path) -> None:
     if last_checkpoint(folder / "checkpoints") is None:
         end_run(folder)
         shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
-        for name in (_RUN, "metrics.jsonl"):
+        for name in (_RUN, METRICS):
             (folder / name).unlink(missing_ok=True)
 
 

@@ -33,6 +33,7 @@ from setaug.experiments.stored_settings import (
 )
 from setaug.metrics import evaluate, score_sets
 from setaug.models.methods import make_model
+from setaug.models.model_folder import METRICS
 from setaug.models.neural.generator import MEMBERS
 from setaug.models.neural.model import fingerprint, paper_rate
 from setaug.models.neural.pretrained import load_tokenizer
@@ -44,8 +45,6 @@ from setaug.prompting import Endpoint, PromptedSetModel
 from setaug.prompting.endpoint import Teller
 from setaug.settings import METHODS, PAPER_EPOCHS, SEEDS, Decoding
 
-METRICS = "metrics.jsonl"
-"""The file of a model folder with the losses and the dev scores of its training."""
 _MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*", "*.model", "vocab*", "merges.txt")
 
 

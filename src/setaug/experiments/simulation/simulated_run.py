@@ -26,6 +26,7 @@ from setaug.experiments.simulation.perfect_model import perfect_scores, prefix_p
 from setaug.experiments.simulation.processes import PROCESSES, paired_log2_probability, shuffled
 from setaug.experiments.stored_settings import augmenter_from_cell, paper_settings
 from setaug.metrics import score_sets
+from setaug.models.model_folder import METRICS
 from setaug.models.neural.generator import SetGenerator
 from setaug.settings import Decoding
 
@@ -60,7 +61,7 @@ def run_cell(cell: Cell) -> Result:
     )
     with TemporaryDirectory() as folder:
         model.fit(train, folder=folder, progress=False)
-        losses = _losses(Path(folder) / "metrics.jsonl")
+        losses = _losses(Path(folder) / METRICS)
     if process == "blocks":
         return {"perplexity": _shuffled_perplexities(model, test, cell["seed"])}
     decodings = {

@@ -20,7 +20,7 @@ from setaug.metrics.indicators import hits_of
 from setaug.models.companion import fit_companion
 from setaug.models.held_out import MAX_TUNING, sample_dev
 from setaug.models.model_folder import COMPANION, HEAD
-from setaug.models.neural.label_head import MAX_LABELS, LabelHead
+from setaug.models.neural.label_head import MAX_LABELS, LabelHead, width_of
 from setaug.models.neural.model import SetModel, Train
 from setaug.models.neural.training.processes import shards_weights
 from setaug.models.neural.writer import (
@@ -499,7 +499,8 @@ class SetGenerator(SetModel):
             raise ValueError(f"its members are {members!r}")
         self.companion_ = TfidfClassifier.load(folder / COMPANION) if "companion" in self.members_ else None
         if "label_head" in self.members_:
-            self.network_ = replace(self.network_, head=LabelHead.load(folder / HEAD, card["label_head"]))
+            head = LabelHead.load(folder / HEAD, card["label_head"], width_of(self.model_))
+            self.network_ = replace(self.network_, head=head)
         if self.mixture_ is not None and len(self.mixture_.weights) != len(self.members_):
             raise ValueError("its mixture refers to models that it does not contain")
 

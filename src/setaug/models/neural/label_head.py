@@ -71,7 +71,7 @@ class LabelHead(torch.nn.Module):
             torch.manual_seed(seed)
             config = model.get_encoder().config
             dropout = next((getattr(config, name) for name in _DROPOUTS if hasattr(config, name)), 0.0)
-            head = cls(labels, config.hidden_size, normalize(torch.stack(means), dim=1), dropout=dropout)
+            head = cls(labels, width_of(model), normalize(torch.stack(means), dim=1), dropout=dropout)
         counts = torch.zeros(len(head.labels), dtype=torch.float64)
         for example in examples:
             counts[[head.places[label] for label in example.labels]] += 1
@@ -95,6 +95,7 @@ class LabelHead(torch.nn.Module):
         """
         queries, values = self._queries_and_values()
         is_token = mask.bool().unsqueeze(-1)
+        is_token = is_token | ~is_token.any(dim=1, keepdim=True)  # a text without tokens has only padding
         squares = states.float().square().mean(dim=2, keepdim=True).masked_fill(~is_token, 0)
         scale = (squares.sum(dim=1, keepdim=True) / is_token.sum(dim=1, keepdim=True)).rsqrt()
         states = states.float() * scale  # models differ in scale; tokens of one text keep their proportions
@@ -124,14 +125,20 @@ class LabelHead(torch.nn.Module):
         save_file({name: values.contiguous().cpu() for name, values in self.state_dict().items()}, path)
 
     @classmethod
-    def load(cls, path: Path, labels: Any) -> Self:
+    def load(cls, path: Path, labels: Any, width: int) -> Self:
         """Read a file that `save` wrote; the labels stand elsewhere."""
         from safetensors.torch import load_file
 
-        weights = load_file(path)
-        head = cls(check_labels(labels, "labels"), weights["queries"].shape[-1])
-        head.load_state_dict(weights)
+        head = cls(check_labels(labels, "labels"), width)
+        head.load_state_dict(load_file(path))
+        if not all(values.isfinite().all() for values in head.parameters()):
+            raise ValueError("the label head has numbers that are not finite")
         return head.eval()
+
+
+def width_of(model: Any) -> int:
+    """Return the size of what an encoder returns for each token."""
+    return int(model.get_encoder().config.hidden_size)
 
 
 class HeadCollator:

@@ -14,7 +14,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback, TrainerState
 
 from setaug.errors import ModelError
-from setaug.models.model_folder import last_checkpoint, mark_whole, reading_checkpoint, writing
+from setaug.models.model_folder import METRICS, last_checkpoint, mark_whole, reading_checkpoint, writing
 from setaug.models.neural.batches import IGNORED, Batch, LengthGroups, Shares
 from setaug.models.neural.training.processes import from_main, shard_as_one_group
 from setaug.models.neural.training.watching import Recorder, find_best, reporters
@@ -250,7 +250,7 @@ def train(
         **PRECISIONS[settings.precision],
     )
     arguments._n_gpu = min(arguments.n_gpu, 1)  # several in one process split batches by rows: texts, but not targets
-    callbacks = [Recorder(folder / "metrics.jsonl", progress), *reporters(report_to, folder)]
+    callbacks = [Recorder(folder / METRICS, progress), *reporters(report_to, folder)]
     if settings.patience is not None:
         callbacks.append(EarlyStoppingCallback(settings.patience))
     trainer = SetTrainer(
