@@ -225,7 +225,7 @@ class TrainingSettings:
         Train LoRA adapters of this rank instead of all weights; they are merged at the end.
     label_head
         Train a head on the encoder that scores each label, and combine it with what the decoder writes; by default
-        with the default recipe, for encoder-decoders with a closed vocabulary of at most 5,000 labels.
+        with the default recipe, for pretrained encoder-decoders with a closed vocabulary of at most 5,000 labels.
     held_out
         Fraction of the training data to hold out as dev data if none is given; by default 0.1 if there are at least
         100 examples; 0: none.

@@ -121,7 +121,7 @@ def test_a_run_without_dev_data_or_without_a_checkpoint_is_told(capfd: pytest.Ca
     assert "there is no run in run to resume; training starts from the beginning\n" in said
     kept = "no dev data (add --dev FILE, or --held-out 0.2), so the last checkpoint was kept\n"
     assert kept in said
-    assert "nothing is calibrated, and decoder, label head, companion count the same\n" in said
+    assert "nothing is calibrated, and decoder, companion count the same\n" in said
     assert main(["predict", "run", "few.jsonl", "-o", "scored.jsonl"]) == 0
     assert "probabilities" in Path("scored.jsonl").read_text()
 

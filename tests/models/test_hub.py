@@ -57,7 +57,7 @@ def test_a_model_is_pushed_and_loaded_by_its_name(hub: Hub, generator, generator
 
 
 def test_a_label_head_and_a_companion_are_pushed_with_their_model(hub: Hub) -> None:
-    training = TrainingSettings(epochs=1, seed=1)
+    training = TrainingSettings(epochs=1, seed=1, label_head=True)
     model = SetGenerator("tiny", training=training).fit(EXAMPLES[:40], dev=DEV, progress=False)
     assert model.members_ == MEMBERS
     model.push_to_hub("org/whole")

@@ -27,11 +27,12 @@ ITEMS = [
 ]
 TEXTS = [example.text for example in DEV]
 SHORT = TrainingSettings(epochs=2, seed=1)
+ASKED = replace(SHORT, label_head=True)
 
 
 @pytest.fixture(scope="module")
 def model():
-    return SetGenerator("tiny", training=replace(SHORT, epochs=15)).fit(EXAMPLES, dev=DEV, progress=False)
+    return SetGenerator("tiny", training=replace(ASKED, epochs=15)).fit(EXAMPLES, dev=DEV, progress=False)
 
 
 def new_head(layout):
@@ -148,7 +149,7 @@ def test_members_can_be_left_out_and_come_back(model):
 
 def test_labels_that_only_the_dev_data_has_are_left_to_the_decoder():
     dev = [*DEV, Example("Something new.", ["brand new"])]
-    model = SetGenerator("tiny", training=SHORT).fit(EXAMPLES, dev=dev, progress=False)
+    model = SetGenerator("tiny", training=ASKED).fit(EXAMPLES, dev=dev, progress=False)
     found = model.network_.head_probabilities(TEXTS, 32)
     assert [label for label, known in zip(model.labels_, found.known, strict=True) if not known] == [
         label for label in model.labels_ if label not in set(model.statistics_.labels)
@@ -156,15 +157,44 @@ def test_labels_that_only_the_dev_data_has_are_left_to_the_decoder():
     assert "brand new" not in model.network_.head.labels
 
 
+@pytest.fixture(scope="module")
+def pretrained(model, tmp_path_factory):
+    """A folder of transformers, as of a pretrained model."""
+    folder = tmp_path_factory.mktemp("pretrained")
+    model.model_.save_pretrained(folder)
+    model.tokenizer_.save_pretrained(folder)
+    return str(folder)
+
+
+def test_pretrained_models_have_a_head_by_default(pretrained):
+    found = SetGenerator(pretrained, training=SHORT).fit(EXAMPLES[:24], dev=DEV, progress=False)
+    assert found.network_.head is not None
+
+
 @pytest.mark.parametrize(
-    "settings", [{"training": replace(SHORT, label_head=False)}, {"training": replace(SHORT, recipe="paper")},
-                 {"training": SHORT, "decoding": Decoding(choose="written")}, {"training": SHORT, "vocabulary": "open"},
-                 {"training": replace(SHORT, lora_rank=2)}, {"training": SHORT, "model": "tiny-causal"}],
-)  # fmt: skip
-def test_there_is_no_head_where_it_is_not_wanted_or_not_possible(settings):
-    model = SetGenerator(**{"model": "tiny", **settings}).fit(EXAMPLES[:24], dev=DEV, progress=False)
-    assert model.network_.head is None
-    assert "label_head" not in model.members_
+    "settings",
+    [
+        {"training": replace(SHORT, label_head=False)},
+        {"training": replace(SHORT, recipe="paper", learning_rate=1e-3)},
+        {"training": replace(SHORT, lora_rank=2)},
+        {"decoding": Decoding(choose="written")},
+        {"vocabulary": "open"},
+        {"model": "tiny"},
+        {"model": "tiny-causal"},
+    ],
+)
+def test_there_is_no_head_where_it_is_not_wanted_or_not_possible(settings, pretrained):
+    options = {"model": pretrained, "training": SHORT, **settings}
+    found = SetGenerator(**options).fit(EXAMPLES[:24], dev=DEV, progress=False)
+    assert found.network_.head is None
+    assert "label_head" not in found.members_
+
+
+def test_a_head_of_very_many_labels_has_to_be_asked_for(pretrained, monkeypatch):
+    monkeypatch.setattr("setaug.models.neural.generator.MAX_LABELS", 3)
+    for training, is_there in ((SHORT, False), (ASKED, True)):
+        found = SetGenerator(pretrained, training=training).fit(EXAMPLES[:24], dev=DEV, progress=False)
+        assert (found.network_.head is not None) == is_there
 
 
 @pytest.mark.parametrize(
@@ -179,7 +209,7 @@ def test_there_is_no_head_where_it_is_not_wanted_or_not_possible(settings):
 )
 def test_a_head_that_is_asked_for_and_impossible_is_refused(settings, message):
     rank = settings.pop("lora_rank", None)
-    training = replace(SHORT, label_head=True, lora_rank=rank)
+    training = replace(ASKED, lora_rank=rank)
     options = {"method": "setaug", "model": "tiny", **settings}
     with pytest.raises(ValueError, match=message):
         make_model(**options, training=training).fit(EXAMPLES[:24], progress=False)

@@ -14,6 +14,7 @@ from setaug.errors import DataError, ModelError
 from setaug.examples import Example
 from setaug.models import SetGenerator, SetSearch, TrainingSettings, load_model, make_model
 from setaug.models.companion import fit_companion
+from setaug.models.held_out import hold_out
 from setaug.models.neural.writer import DRAWS
 from setaug.models.tfidf import TfidfClassifier
 from setaug.sample import sample_examples
@@ -113,9 +114,8 @@ def test_what_has_no_probabilities_is_refused_or_written(chooser):
     assert all(one.generation for one in chooser.predict(TEXTS, constrained=False))
 
 
-def test_without_a_companion_and_a_label_head_the_model_is_alone():
-    training = replace(SHORT, label_head=False)
-    model = SetGenerator("tiny", training=training, companion=False).fit(EXAMPLES[:40], dev=DEV, progress=False)
+def test_without_a_companion_the_model_is_alone():
+    model = SetGenerator("tiny", training=SHORT, companion=False).fit(EXAMPLES[:40], dev=DEV, progress=False)
     assert model.companion_ is model.network_.head is None
     assert model.mixture_.weights == (1.0,)
     assert model.record_["chosen"]["members"] == ["decoder"]
@@ -207,7 +207,7 @@ def test_without_dev_data_sets_may_be_empty_if_those_in_training_are(tmp_path):
 
 
 def test_without_dev_data_all_members_have_equal_weights(tmp_path):
-    model = SetGenerator("tiny", training=SHORT).fit(EXAMPLES[:40], folder=tmp_path)
+    model = SetGenerator("tiny", training=replace(SHORT, label_head=True)).fit(EXAMPLES[:40], folder=tmp_path)
     assert (model.mixture_.weights, model.mixture_.rule.way) == ((1 / 3, 1 / 3, 1 / 3), "expected-f1")
     own = model.network_.probabilities(TEXTS, model.decoding, n_each=DRAWS).labels
     head = model.network_.head_probabilities(TEXTS, 32).labels
@@ -254,7 +254,8 @@ def test_a_companion_that_cannot_be_is_refused():
 @pytest.mark.parametrize("kind", [SetGenerator, SetSearch])
 def test_a_label_that_only_the_dev_data_has_is_known(kind, tmp_path):
     dev = [*DEV[:20], Example("Something new.", ["brand new", *DEV[0].labels])]
-    model = kind("tiny", training=SHORT).fit(EXAMPLES[:40], dev=dev, folder=tmp_path)
+    training = replace(SHORT, label_head=True if kind is SetGenerator else None)
+    model = kind("tiny", training=training).fit(EXAMPLES[:40], dev=dev, folder=tmp_path)
     at = model.classes_.tolist().index("brand new")
     assert (model.predict_proba(TEXTS)[:, at] > 0).all()
     assert model.record_["dev_labels_unseen_in_training"] == sum(model._are_new(model.classes_.tolist())) >= 1
@@ -288,9 +289,8 @@ def test_the_companion_learns_from_what_was_held_out_once_sets_are_tuned():
     examples = list(sample_examples(110, seed=5))
     model = SetGenerator("tiny", training=SHORT).fit(examples, progress=False)
     assert model.is_held_out_
-    held, kept = {one.text for one in model.dev_}, [one for one in examples if one not in model.dev_]
-    assert len(held) == 11
-    assert len(kept) == 99
+    kept, held = hold_out(examples, fraction=0.1, seed=SHORT.seed)
+    assert model.dev_ == held != []
     again = fit_companion([*kept, *model.dev_], ())
     assert np.array_equal(model.companion_.predict_proba(TEXTS), again.predict_proba(TEXTS))
     given = SetGenerator("tiny", training=SHORT).fit(kept, dev=model.dev_, progress=False)

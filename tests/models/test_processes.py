@@ -45,7 +45,7 @@ def test_each_batch_is_dealt_out():
 @pytest.mark.parametrize(
     "options",
     [  # without dropout, which would differ
-        ("--model", "mini", "--fresh-orders"),
+        ("--model", "mini", "--fresh-orders", "--label-head"),
         ("--model", "mini-causal", "--accumulate", "2"),
         ("--model", "mini", "--method", "classifier"),
         ("--model", "mini", "--objective", "iwelbo"),

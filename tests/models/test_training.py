@@ -286,7 +286,8 @@ def losses_of(model_class, examples, folder, **settings):
                 lambda module, args, kwargs: seen.append(kwargs["input_ids"].tolist()), with_kwargs=True
             )
 
-    model = Noting(training=TrainingSettings(epochs=1, **settings))
+    head = {"label_head": True} if model_class is SetGenerator else {}
+    model = Noting(training=TrainingSettings(epochs=1, **head, **settings))
     step = torch.optim.AdamW.step
 
     def noting(self, *args, **kwargs):

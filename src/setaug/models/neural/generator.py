@@ -22,6 +22,7 @@ from setaug.models.held_out import MAX_TUNING, sample_dev
 from setaug.models.model_folder import COMPANION, HEAD
 from setaug.models.neural.label_head import MAX_LABELS, LabelHead, width_of
 from setaug.models.neural.model import SetModel, Train
+from setaug.models.neural.scratch import SHAPES
 from setaug.models.neural.training.processes import shards_weights
 from setaug.models.neural.writer import (
     DRAWS,
@@ -158,7 +159,8 @@ class SetGenerator(SetModel):
     def _new_head(self, writer: Writer, examples: list[Example], *, asks: bool) -> LabelHead | None:
         """Return a head to train, if sets are chosen from probabilities and the model can have one."""
         wanted = self.training.label_head
-        if wanted is False or (wanted is None and (self.training.is_paper or not asks)):
+        is_default = asks and not self.training.is_paper and self.model not in SHAPES
+        if not (is_default if wanted is None else wanted):
             return None
         labels = [label for label, _ in self.statistics_.most_common()]
         obstacle = None

@@ -62,6 +62,7 @@ class SetModel(SetEstimator):
 
     model: str
     training: TrainingSettings
+    is_held_out_: bool = False
     network_: Any
     """A `Writer` or a `Scorer`: the model of transformers, its tokenizer and the known labels."""
 
