@@ -10,7 +10,6 @@ import pytest
 from setaug import Columns, Example, SetGenerator, TfidfClassifier, TrainingSettings, load_model
 from setaug.errors import DataError, ModelError
 from setaug.sample import sample_examples
-from tests.conftest import DEV
 
 EXAMPLES = list(sample_examples(12, seed=1))
 COLUMNS = {"text": [one.text for one in EXAMPLES], "labels": [list(one.labels) for one in EXAMPLES]}
@@ -44,7 +43,7 @@ def test_the_true_sizes_of_a_table_are_read(classifier: Any) -> None:
 def test_the_names_of_columns_are_kept_in_a_model_folder(tmp_path: Path) -> None:
     own = Columns(text="body", labels="tags", delimiter="|")
     table = pd.DataFrame({"body": COLUMNS["text"], "tags": COLUMNS["labels"]})
-    dev = pd.DataFrame({"body": [one.text for one in DEV], "tags": [list(one.labels) for one in DEV]})
+    dev = table.assign(body=table["body"] + " Again.")
     model = SetGenerator(training=TrainingSettings(epochs=1)).fit(table, columns=own, dev=dev)
     model.save_pretrained(tmp_path)
     loaded = load_model(tmp_path)
