@@ -328,3 +328,11 @@ def test_every_predicted_label_has_a_probability(chooser):
 def test_a_model_that_was_not_fitted_has_no_probabilities():
     with pytest.raises(NotFittedError):
         SetGenerator("tiny").label_probabilities(TEXTS)
+
+
+def test_a_label_that_no_set_can_hold_is_refused_before_training(tmp_path):
+    examples = [Example(f"text {at}", [("</s>", "b", "c")[at % 3]]) for at in range(30)]
+    with pytest.raises(ValueError, match="the label '</s>' contains the end-of-sequence token"):
+        SetGenerator("tiny", training=SHORT).fit(examples, folder=tmp_path / "run", progress=False)
+    assert not (tmp_path / "run" / "checkpoints").exists()
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()

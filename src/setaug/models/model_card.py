@@ -62,6 +62,7 @@ def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:
     }
     scores = {
         "mean F1 of the sets, dev data": _rounded(dev_f1(record)),
+        "weights of the members": _members(record.get("chosen") or {}),
         "updates": record.get("n_updates"),
         "seconds of training": record.get("seconds"),
     }
@@ -89,6 +90,13 @@ def make_model_card(card: dict[str, Any], statistics: "LabelStatistics") -> str:
         _table(record.get("versions") or {}),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _members(chosen: dict[str, Any]) -> str | None:
+    """Return how much decoder, label head and companion count, if there are several."""
+    names = chosen.get("members", ())
+    pairs = zip(names, chosen.get("weights", ()), strict=False)
+    return ", ".join(f"{name.replace('_', ' ')} {weight:.2f}" for name, weight in pairs) if len(names) > 1 else None
 
 
 def make_ensemble_card(card: dict[str, Any]) -> str:
