@@ -9,8 +9,8 @@ from setaug.examples import Example, check_labels
 from setaug.orders.statistics import LabelStatistics
 
 SHARED = "texts of the dev data are also in the training data"
-_BY_CHANCE = 0.25
-"""So many of the dev texts may be training texts without a warning: short texts repeat."""
+_TOO_MANY = 0.5
+"""If so many of the dev texts are training texts, it is no coincidence: short texts repeat."""
 JOINED = "most labels look like several labels in one"
 _SAMPLE = 1000
 """How many labels are looked at to see whether they are joined."""
@@ -70,8 +70,8 @@ def warn_of_joined(labels: Iterable[str]) -> None:
 
 
 def shared_sentence(n_shared: int, n_dev: int) -> str | None:
-    """Return the warning about dev texts that are also training texts, if these are more than a few by chance."""
-    if n_shared <= n_dev * _BY_CHANCE:
+    """Return the warning about dev texts that are also training texts, if these are too many to be a coincidence."""
+    if n_shared < max(n_dev * _TOO_MANY, 1):
         return None
     return f"{n_shared:,} of {n_dev:,} {SHARED}; scores on them, and sets tuned on them, are too optimistic"
 
