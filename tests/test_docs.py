@@ -129,16 +129,20 @@ DEFAULTS = {
     "`setaug train`, `setaug predict`": "setaug train, setaug predict",
     "seq2seq as text (the paper's baseline)": "seq2seq",
     "seq2seq with the constraint": "seq2seq, constrained",
-    "seq2seq with all of `setaug predict`: calibration, TF-IDF, expected F1": "seq2seq, setaug predict",
     "set search, with calibration and expected F1": "set search",
     "a classifier on an encoder (MiniLM, 22M weights)": "classifier, encoder",
     "TF-IDF, linear classifier with the words of labels (`TfidfClassifier`)": "TF-IDF, linear, and the words of labels",
     "TF-IDF without the words of labels": "TF-IDF, linear",
     "the most frequent labels": "the most frequent labels, whatever the text",
+    "the default without the label head": "setaug, without the label head",
+    "the default without the decoder's probabilities": "setaug, without the decoder",
     "the default without the TF-IDF companion": "setaug, without the companion",
     "the default without calibration": "setaug, without calibration",
     "the default, but the set as written (constrained)": "setaug, as written",
     "the default, but the set as text (SETAUG as in the paper)": "setaug, as text",
+    "one random order and no size (seq2seq) with all of `setaug predict` but the label head": (
+        "seq2seq, setaug predict without the label head"
+    ),
 }
 
 
