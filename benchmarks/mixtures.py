@@ -103,7 +103,7 @@ def main() -> None:
                 found[name].append((mean_f1(chosen, hits[rest], sizes[rest]), macro_f1(chosen, hits[rest])))
         for name, scores in found.items():
             f1, macro = 100 * np.mean(scores, axis=0)
-            print(f"{n_dev:4} dev texts   {name:20} {f1:5.1f} {macro:5.1f}")
+            print(f"{n_dev:4} dev texts   {name:22} {f1:5.1f} {macro:5.1f}")
 
 
 def _rows(members: Members, rows: Any) -> Members:
